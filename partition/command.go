@@ -1,0 +1,220 @@
+package partition
+
+import "github.com/troupe-broker/troupe/wire/ident"
+
+// Command is what a machine can be told. The set is closed: commands (imperative)
+// ask for something, facts (past tense) report something. All are pointers, so
+// that a shell can keep and reuse them; the machine keeps no reference to one
+// after Step returns, and none to the slices in it.
+//
+//sumtype:decl
+type Command interface{ command() }
+
+// Replica names one assigned replica of the partition.
+type Replica struct {
+	Broker ident.BrokerID
+	// BrokerEpoch is the registration under which reports of this replica count
+	// (KIP-903). A report under another one is dropped.
+	BrokerEpoch ident.BrokerEpoch
+	Directory   ident.DirectoryID
+}
+
+// Become applies the partition's record of the metadata log: a new leader, a new
+// ISR, a new write.caching mode. One that is not newer than what the machine knows
+// (by leader epoch, then by partition epoch) is ignored.
+type Become struct {
+	Leader         ident.BrokerID // ident.NoBroker: there is none
+	LeaderEpoch    ident.LeaderEpoch
+	PartitionEpoch ident.PartitionEpoch
+	Replicas       []Replica        // in order of assignment; includes this broker if it is one
+	ISR            []ident.BrokerID // committed; a subset of Replicas
+	// Strict is write.caching=false: only flushed bytes count. It changes together
+	// with the leader epoch, never alone.
+	Strict bool
+}
+
+// Configure replaces the settings of the machine.
+type Configure struct{ Config Config }
+
+// BatchInfo is what the machine knows of a batch: header fields, no bytes.
+type BatchInfo struct {
+	Bytes           int32 // whole batch, header included
+	LastOffsetDelta int32
+	MaxTimestamp    ident.Millis
+	ProducerID      ident.ProducerID // ident.NoProducerID: not idempotent
+	ProducerEpoch   ident.ProducerEpoch
+	BaseSequence    ident.Sequence
+	Transactional   bool
+	Control         bool
+}
+
+// Append asks for one validated batch to be written. There is exactly one
+// [AppendReply] for it, whatever Acks is: with acks=0 the session throws it away
+// or, if it is a refusal, closes the connection.
+//
+// An accepted batch comes back in [Out].Persist of the same Step. A duplicate of a
+// batch in the producer's window is not written again: it is answered as the
+// original was, and waits as the original does.
+type Append struct {
+	Request ident.RequestID
+	Batch   BatchInfo
+	// Acks is 0, 1 or -1; anything else is INVALID_REQUIRED_ACKS.
+	Acks int16
+	// Deadline ends the wait for the in-sync replicas when Acks is -1. The answer
+	// then is REQUEST_TIMED_OUT, and the batch stays in the log.
+	Deadline ident.Instant
+	// LogAppendTime is the stamp that the shell put into the batch, or
+	// ident.NoTimestamp when the topic keeps the producer's timestamps.
+	LogAppendTime ident.Millis
+}
+
+// Appended says that the batch of the last proposed [WriteBatch] is in the log.
+type Appended struct{}
+
+// AppendFailed says that the last proposed [WriteBatch] was not done and that the
+// log is as it was before. Code goes to the producer.
+type AppendFailed struct{ Code Code }
+
+// Flushed says that every byte below End was on stable storage, in the log opened
+// as Generation. A fact of another generation is ignored.
+type Flushed struct {
+	Generation ident.Generation
+	End        ident.Offset
+}
+
+// Progress says how far the log of a follower reaches. It counts only in the
+// leader epoch and under the broker epoch it names, and merges by maximum within
+// one generation of the follower's log; a lower generation is dropped.
+type Progress struct {
+	Broker      ident.BrokerID
+	BrokerEpoch ident.BrokerEpoch
+	LeaderEpoch ident.LeaderEpoch
+	Generation  ident.Generation // of the follower's log
+	End         ident.Offset
+	Flushed     ident.Offset
+}
+
+// Isolation bounds what a reader may see.
+type Isolation int8
+
+// The isolation levels of the protocol, and the one of replicas.
+const (
+	ReadUncommitted Isolation = iota // below the high watermark
+	ReadCommitted                    // below the last stable offset
+	ReadLog                          // below the log end: replicas and tools of this broker
+)
+
+// Fetch asks for batches from From on. There is exactly one [FetchReply] for it.
+//
+// With Park, a fetch that finds fewer than BytesMin bytes stays in the machine
+// until there are as many beyond After, or until something else ends it: the log
+// start passes From, a new segment begins behind From, the epoch or the role
+// changes, or the reader sends [Unpark]. The machine sets no timer for it: waiting
+// at most max.wait.ms is the reader's business.
+//
+// The machine knows the sizes of what was appended since it began to lead, and
+// answers at once when it cannot tell. A reader that got a range, found it smaller
+// than it wanted and still wants to wait fetches again with After set to the UpTo
+// of that answer and BytesMin to what is missing.
+type Fetch struct {
+	Request ident.RequestID
+	From    ident.Offset
+	// After is where new bytes begin to count; values below From mean From.
+	After     ident.Offset
+	BytesMin  int32
+	BytesMax  int32 // handed back in the reply
+	Isolation Isolation
+	Park      bool
+	// CurrentLeaderEpoch is the epoch the reader believes in, or
+	// ident.NoLeaderEpoch for no check: an older one is FENCED_LEADER_EPOCH, a newer
+	// one UNKNOWN_LEADER_EPOCH (KIP-320).
+	CurrentLeaderEpoch ident.LeaderEpoch
+	// LastFetchedEpoch is the epoch of the last batch below From that the reader
+	// has, or ident.NoLeaderEpoch. If the logs parted before From, the reply says
+	// where, instead of carrying a range (KIP-595).
+	LastFetchedEpoch ident.LeaderEpoch
+}
+
+// Unpark ends the wait of a parked fetch: it is answered with what there is, which
+// may be nothing but offsets. A request that is not parked is ignored: its answer
+// has been given.
+type Unpark struct{ Request ident.RequestID }
+
+// Rolled says that the log began a new segment at Base. A parked reader behind it
+// is answered, since one answer never crosses a segment's end.
+type Rolled struct{ Base ident.Offset }
+
+// DeleteRecords moves the log start up to Before, or to the high watermark if that
+// is ident.NoOffset. There is exactly one [DeleteRecordsReply] for it.
+type DeleteRecords struct {
+	Request ident.RequestID
+	Before  ident.Offset
+}
+
+// Trim says that retention moved the log start to Start, which is at most the high
+// watermark.
+type Trim struct{ Start ident.Offset }
+
+// The special timestamps of ListOffsets (ListOffsetsRequest.java). Which version
+// of the request may use which is checked by its handler.
+const (
+	LatestTimestamp          ident.Millis = -1
+	EarliestTimestamp        ident.Millis = -2
+	MaxTimestamp             ident.Millis = -3
+	EarliestLocalTimestamp   ident.Millis = -4
+	LatestTieredTimestamp    ident.Millis = -5
+	EarliestPendingTimestamp ident.Millis = -6
+)
+
+// ListOffsets asks for an offset by a timestamp or by one of the special ones.
+// There is exactly one [ListOffsetsReply] for it.
+type ListOffsets struct {
+	Request            ident.RequestID
+	Timestamp          ident.Millis
+	Isolation          Isolation
+	CurrentLeaderEpoch ident.LeaderEpoch
+}
+
+// EpochEnd asks where a leader epoch ended (OffsetForLeaderEpoch). There is exactly
+// one [EpochEndReply] for it.
+type EpochEnd struct {
+	Request            ident.RequestID
+	CurrentLeaderEpoch ident.LeaderEpoch
+	Epoch              ident.LeaderEpoch
+}
+
+// DescribeProducers asks for the producers with state on this partition. There is
+// exactly one [DescribeProducersReply] for it.
+type DescribeProducers struct{ Request ident.RequestID }
+
+// StrictCleared says that the mark which [WriteStrictCleared] asked to remove is
+// gone from stable storage. Until then only flushed bytes of this replica count,
+// whatever the mode.
+type StrictCleared struct{ LeaderEpoch ident.LeaderEpoch }
+
+// Resign makes a leader stop leading: everybody who waits is answered
+// NOT_LEADER_OR_FOLLOWER, and so is every request until a higher leader epoch.
+type Resign struct{}
+
+// Stop ends the machine: everybody who waits is answered with Code, and so is
+// every later request.
+type Stop struct{ Code Code }
+
+func (*Become) command()            {}
+func (*Configure) command()         {}
+func (*Append) command()            {}
+func (*Appended) command()          {}
+func (*AppendFailed) command()      {}
+func (*Flushed) command()           {}
+func (*Progress) command()          {}
+func (*Fetch) command()             {}
+func (*Unpark) command()            {}
+func (*Rolled) command()            {}
+func (*DeleteRecords) command()     {}
+func (*Trim) command()              {}
+func (*ListOffsets) command()       {}
+func (*EpochEnd) command()          {}
+func (*DescribeProducers) command() {}
+func (*StrictCleared) command()     {}
+func (*Resign) command()            {}
+func (*Stop) command()              {}
