@@ -1,0 +1,63 @@
+# The few commands of the house; `make` alone lists them. People and CI run the same ones (.ci/run calls these).
+.DEFAULT_GOAL := help
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+
+GO          ?= go
+PKG         ?= ./...
+GOLANGCI    := $(shell $(GO) env GOPATH)/bin/golangci-lint
+LINT_VERSION := v2.15.0
+SEED        ?=
+SEEDS       ?= 200
+FUZZ        ?= .
+FUZZ_TIME   ?= 20s
+
+.PHONY: help build test race lint layout golden fuzz sim interop interop-all kill bench ci
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+build: ## bin/troupe: static, stripped, no cgo
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/troupe ./cmd/troupe
+
+test: ## every test that needs only Go (about three minutes); PKG=./store/... narrows
+	$(GO) test $(PKG)
+
+race: ## the same under the race detector; PKG=… narrows
+	$(GO) test -race $(PKG)
+
+lint: $(GOLANGCI) ## go vet, golangci-lint with the reasons in .golangci.yml
+	$(GO) vet $(PKG)
+	$(GOLANGCI) run $(PKG)
+
+$(GOLANGCI):
+	$(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+
+layout: ## only the rules of the house: arrows, absences, papers
+	$(GO) test -count=1 .
+
+golden: ## rewrite transcripts, golden outputs and generated papers; look at the diff before you commit it
+	$(GO) generate ./...
+	$(GO) test ./partition ./cluster -rewrite
+	$(GO) test ./cmd/troupe -run Golden -update
+
+fuzz: ## each fuzz target for FUZZ_TIME; FUZZ=regexp chooses
+	.ci/fuzz '$(FUZZ)' '$(FUZZ_TIME)'
+
+sim: ## the broker in the simulated world: SEEDS=n worlds, or one with SEED=n
+	$(GO) test -count=1 ./actors/sim -args $(if $(SEED),-seed=$(SEED),-seeds=$(SEEDS))
+
+interop: ## real clients and Kafka's own tools, the smoke part (at most ten minutes)
+	$(GO) test -count=1 -timeout 10m ./bench/interop
+
+interop-all: ## the whole matrix of clients, codecs and acks
+	TROUPE_INTEROP=all $(GO) test -count=1 -timeout 60m ./bench/interop
+
+kill: ## kill -9 loops and hostile clients against the real binary; TROUPE_KILL_LOOPS=n for longer
+	$(GO) test -count=1 -timeout 30m -v ./bench/kill
+
+bench: ## per-partition throughput against floors and peers, raw files and one page
+	$(GO) run ./bench/partition
+
+ci: ## what the machine runs on each push
+	.ci/run
