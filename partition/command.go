@@ -94,14 +94,13 @@ type Progress struct {
 	Flushed     ident.Offset
 }
 
-// Isolation bounds what a reader may see.
+// Isolation bounds what a reader may see, with the numbers of the protocol.
 type Isolation int8
 
-// The isolation levels of the protocol, and the one of replicas.
+// The isolation levels.
 const (
-	ReadUncommitted Isolation = iota // below the high watermark
-	ReadCommitted                    // below the last stable offset
-	ReadLog                          // below the log end: replicas and tools of this broker
+	ReadUncommitted Isolation = 0 // below the high watermark
+	ReadCommitted   Isolation = 1 // below the last stable offset
 )
 
 // Fetch asks for batches from From on. There is exactly one [FetchReply] for it.

@@ -180,7 +180,6 @@ const (
 	NoteResigned                             // of LeaderEpoch
 	NoteStopped                              //
 	NoteISRChanged                           // Count: members now
-	NoteHighWatermark                        // Offset: the new high watermark
 	NoteLogStart                             // Offset: the new log start
 	NoteTimedOut                             // Count: parked produces that ended without an acknowledgement
 	NoteProduceFull                          // an acks=all produce was refused: too many wait
