@@ -84,6 +84,22 @@ func (l *Log) Add(s Sample) error {
 	return err
 }
 
+// VoidFrom marks every sample since the i-th as void, in the summary and by a line in
+// the raw output.
+func (l *Log) VoidFrom(i int, why string) error {
+	for j := i; j < len(l.all); j++ {
+		if l.all[j].Void == "" {
+			l.all[j].Void = why
+		}
+	}
+	b, err := json.Marshal(map[string]any{"void_since_sample": i, "to_sample": len(l.all) - 1, "void": why})
+	if err != nil {
+		return err
+	}
+	_, err = l.w.Write(append(b, '\n'))
+	return err
+}
+
 // Samples added so far.
 func (l *Log) Samples() []Sample { return l.all }
 
@@ -136,14 +152,13 @@ func Summarise(all []Sample, baseOf func(Workload) string) []Line {
 	var lines []Line
 	for _, k := range keys {
 		l := Line{Workload: k.Workload, Target: k.target, Base: baseOf(k.Workload)}
+		// A floor that ran twice in a round counts as one longer run.
 		bases := map[int]Sample{}
-		for c, samples := range cells {
-			if c.Name == k.Name && c.target == l.Base && (c.Class == k.Class || c.Class == None) {
-				for _, s := range samples {
-					if s.Void == "" {
-						bases[s.Round] = s
-					}
-				}
+		for _, s := range cells[cell{k.Workload, l.Base}] {
+			if s.Void == "" {
+				b := bases[s.Round]
+				b.Bytes, b.CPU, b.Elapsed = b.Bytes+s.Bytes, b.CPU+s.CPU, b.Elapsed+s.Elapsed
+				bases[s.Round] = b
 			}
 		}
 		var mb, cpu, req, cpuRatio, speedRatio []float64

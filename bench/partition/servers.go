@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/troupe-broker/troupe/bench/floor"
+	"github.com/troupe-broker/troupe/bench/peer"
+	"github.com/troupe-broker/troupe/bench/report"
+)
+
+// server is one target: a process that answers the generator.
+type server struct {
+	name string
+	addr string
+	*peer.Process
+	// admin makes and removes topics; nil for the floors, which know no topics.
+	admin *kadm.Client
+	// topicConfig is what makes a topic belong to a class.
+	topicConfig map[report.Class]map[string]string
+	// jvm servers are warmed up before the first round.
+	jvm bool
+}
+
+const (
+	nameNull   = "null"
+	nameD4     = "D4"
+	nameD5     = "D5"
+	nameTroupe = "troupe"
+)
+
+func (o options) serverCPUs() []int {
+	if o.pin {
+		return []int{0}
+	}
+	return nil
+}
+
+func (o options) startFloor(ctx context.Context, name string, role floor.Role, dir, logFile string) (*server, error) {
+	ports, err := peer.FreePorts(1)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	s := &server{name: name, addr: fmt.Sprintf("127.0.0.1:%d", ports[0])}
+	s.Process, err = peer.Start(peer.Command{
+		Path: self,
+		Args: []string{"-floor", string(role), "-floor-addr", s.addr, "-floor-dir", dir, "-floor-log", logFile},
+		CPUs: o.serverCPUs(), Output: filepath.Join(dir, name+".log"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, awaitPort(ctx, s.Process, s.addr)
+}
+
+// serveFloor is what the program does as a floor server. It ends with the process, and
+// does not wait for clients that are still connected.
+func (o options) serveFloor(ctx context.Context) error {
+	if _, err := floor.Start(floor.Role(o.floorRole), o.floorAddr, o.floorDir, o.floorLog); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
+}
+
+func (o options) buildTroupe(ctx context.Context, dir string) (string, error) {
+	if o.troupe != "" {
+		return o.troupe, nil
+	}
+	binary := filepath.Join(dir, "troupe.bin")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "./cmd/troupe")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build ./cmd/troupe (run this from the checkout, or give -troupe): %w\n%s", err, out)
+	}
+	return binary, nil
+}
+
+func (o options) startTroupe(ctx context.Context, binary, dir string) (*server, error) {
+	ports, err := peer.FreePorts(2)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{
+		name: nameTroupe, addr: fmt.Sprintf("127.0.0.1:%d", ports[0]),
+		topicConfig: map[report.Class]map[string]string{
+			report.Cached: {"write.caching": "true", "file.delete.delay.ms": "1000"},
+			report.Synced: {"write.caching": "false", "file.delete.delay.ms": "1000"},
+		},
+	}
+	s.Process, err = peer.Start(peer.Command{
+		Path: binary,
+		Args: []string{
+			"serve", "--listen", s.addr, "--data-dir", filepath.Join(dir, "troupe-data"),
+			"-X", fmt.Sprintf("metrics.listen=127.0.0.1:%d", ports[1]),
+		},
+		CPUs: o.serverCPUs(), Output: filepath.Join(dir, "troupe.log"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := peer.AwaitReady(ctx, s.Process, s.addr, 30*time.Second); err != nil {
+		return nil, errors.Join(err, s.Kill())
+	}
+	return s, s.connect()
+}
+
+func (o options) startKafka(ctx context.Context, profile, dir string) (*server, error) {
+	p, err := peer.ProfileNamed(profile)
+	if err != nil {
+		return nil, err
+	}
+	k, err := peer.StartKafka(ctx, peer.Options{Profile: p, Dir: filepath.Join(dir, "kafka-"+profile), CPUs: o.serverCPUs()})
+	if err != nil {
+		return nil, err
+	}
+	s := &server{
+		name: "kafka-" + profile, addr: k.Addr, Process: k.Process, jvm: true,
+		topicConfig: map[report.Class]map[string]string{
+			report.Cached: {"file.delete.delay.ms": "1000"},
+			report.Synced: {"file.delete.delay.ms": "1000", "flush.messages": "1"},
+		},
+	}
+	return s, s.connect()
+}
+
+func (s *server) connect() error {
+	c, err := kgo.NewClient(kgo.SeedBrokers(s.addr))
+	if err != nil {
+		return errors.Join(err, s.Kill())
+	}
+	s.admin = kadm.NewClient(c)
+	return nil
+}
+
+// createTopic makes a topic of one partition and waits until it has a leader.
+func (s *server) createTopic(ctx context.Context, topic string, class report.Class) error {
+	if s.admin == nil {
+		return nil
+	}
+	configs := map[string]*string{}
+	for k, v := range s.topicConfig[class] {
+		configs[k] = &v
+	}
+	if _, err := s.admin.CreateTopic(ctx, 1, 1, configs, topic); err != nil {
+		return fmt.Errorf("%s: create topic %s: %w", s.name, topic, err)
+	}
+	for try := 0; ; try++ {
+		d, err := s.admin.ListTopics(ctx, topic)
+		if err == nil && d[topic].Err == nil && len(d[topic].Partitions) == 1 && d[topic].Partitions[0].Err == nil {
+			return nil
+		}
+		if try == 500 {
+			return fmt.Errorf("%s: topic %s has no leader: %w", s.name, topic, errors.Join(err, d[topic].Err))
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (s *server) deleteTopic(ctx context.Context, topic string) error {
+	if s.admin == nil {
+		return nil
+	}
+	if _, err := s.admin.DeleteTopic(ctx, topic); err != nil {
+		return fmt.Errorf("%s: delete topic %s: %w", s.name, topic, err)
+	}
+	return nil
+}
+
+func (s *server) close() error {
+	if s.admin != nil {
+		s.admin.Close()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	return s.Stop(ctx)
+}
