@@ -1,0 +1,4 @@
+package store
+
+type segmentFile struct{}
+type slot struct{}
