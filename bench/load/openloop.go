@@ -48,7 +48,7 @@ func (o OpenLoop) Run(ctx context.Context) (Latencies, error) {
 	defer cancel(nil)
 	count := int64(o.RatePerSecond) * int64(o.Duration) / int64(time.Second)
 	value := make([]byte, max(8, o.RecordBytes))
-	frame, batchAt := produceFrame(o.Topic, o.Acks, sealBatch(appendRecord(nil, 0, value), 1))
+	frame, batchAt := produceFrame(o.Topic, 0, o.Acks, sealBatch(appendRecord(nil, 0, value), 1))
 	stampAt := len(frame) - 1 - len(value) // the value is followed by the header count alone
 
 	producer, err := dial(o.Addr)

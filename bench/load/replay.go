@@ -7,10 +7,12 @@ import (
 	"time"
 )
 
-// Replay is a closed-loop run of pre-encoded Produce requests to partition 0.
+// Replay is a closed-loop run of pre-encoded Produce requests to one partition.
 type Replay struct {
 	Addr  string
 	Topic string
+	// Partition of the topic.
+	Partition int32
 	// Acks is -1 or 1; the generator needs an answer to each request.
 	Acks int16
 	Payload
@@ -34,7 +36,7 @@ type Produced struct {
 // or reorders gives an error and no figure.
 func (r Replay) Run(ctx context.Context) (Produced, error) {
 	batch, records := r.Batch()
-	frame, _ := produceFrame(r.Topic, r.Acks, batch)
+	frame, _ := produceFrame(r.Topic, r.Partition, r.Acks, batch)
 	c, err := dial(r.Addr)
 	if err != nil {
 		return Produced{}, err

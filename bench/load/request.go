@@ -108,7 +108,7 @@ func sealFrame(frame []byte) []byte {
 func setCorrelation(frame []byte, id uint32) { binary.BigEndian.PutUint32(frame[8:], id) }
 
 // produceFrame encodes a whole Produce request. batchAt is where the batch starts.
-func produceFrame(topic string, acks int16, batch []byte) (frame []byte, batchAt int) {
+func produceFrame(topic string, partition int32, acks int16, batch []byte) (frame []byte, batchAt int) {
 	f := appendHeader(make([]byte, 0, len(batch)+128), keyProduce, produceVersion)
 	f = binary.BigEndian.AppendUint16(f, ^uint16(0)) // transactional id: null
 	f = binary.BigEndian.AppendUint16(f, uint16(acks))
@@ -116,7 +116,7 @@ func produceFrame(topic string, acks int16, batch []byte) (frame []byte, batchAt
 	f = binary.BigEndian.AppendUint32(f, 1)
 	f = appendString(f, topic)
 	f = binary.BigEndian.AppendUint32(f, 1)
-	f = binary.BigEndian.AppendUint32(f, 0)
+	f = binary.BigEndian.AppendUint32(f, uint32(partition))
 	f = binary.BigEndian.AppendUint32(f, uint32(len(batch)))
 	batchAt = len(f)
 	return sealFrame(append(f, batch...)), batchAt
