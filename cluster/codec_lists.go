@@ -1,0 +1,95 @@
+package cluster
+
+import (
+	"math"
+
+	"github.com/troupe-broker/troupe/wire/ident"
+)
+
+func (w *writer) brokers(list []ident.BrokerID) {
+	w.array(len(list))
+	for _, b := range list {
+		w.int(int64(b))
+	}
+}
+
+// brokersOrNil keeps the difference between "unchanged" (nil) and "empty".
+func (w *writer) brokersOrNil(list []ident.BrokerID) {
+	if list == nil {
+		w.nil()
+		return
+	}
+	w.brokers(list)
+}
+
+func (w *writer) directories(list []ident.DirectoryID) {
+	w.array(len(list))
+	for _, d := range list {
+		w.bytes(d[:])
+	}
+}
+
+func (w *writer) voters(list []Voter) {
+	w.array(len(list))
+	for _, v := range list {
+		w.array(3)
+		w.uint(uint64(v.Node))
+		w.int(int64(v.Broker))
+		w.bytes(v.Directory[:])
+	}
+}
+
+func (r *reader) broker() ident.BrokerID {
+	return ident.BrokerID(r.ranged(math.MinInt32, math.MaxInt32))
+}
+
+// brokers reads a list; an empty one is nil.
+func (r *reader) brokers() []ident.BrokerID {
+	list := r.brokersOrNil()
+	if len(list) == 0 {
+		return nil
+	}
+	return list
+}
+
+func (r *reader) brokersOrNil() []ident.BrokerID {
+	n := r.array()
+	if n < 0 || r.err != nil {
+		return nil
+	}
+	list := make([]ident.BrokerID, 0, n)
+	for ; n > 0 && r.err == nil; n-- {
+		list = append(list, r.broker())
+	}
+	return list
+}
+
+func (r *reader) directories() []ident.DirectoryID {
+	n := r.array()
+	var list []ident.DirectoryID
+	for ; n > 0 && r.err == nil; n-- {
+		list = append(list, r.id())
+	}
+	return list
+}
+
+func (r *reader) voters() []Voter {
+	n := r.array()
+	var list []Voter
+	for ; n > 0 && r.err == nil; n-- {
+		f := r.fields()
+		v := Voter{}
+		if f.next() {
+			v.Node = ident.NodeID(r.uint())
+		}
+		if f.next() {
+			v.Broker = r.broker()
+		}
+		if f.next() {
+			v.Directory = r.id()
+		}
+		f.close()
+		list = append(list, v)
+	}
+	return list
+}

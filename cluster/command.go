@@ -1,0 +1,234 @@
+package cluster
+
+import (
+	"github.com/troupe-broker/troupe/cluster/config"
+	"github.com/troupe-broker/troupe/wire/ident"
+)
+
+// Command is one input of the controller machine. The set is closed; each type is described where it is declared.
+//
+//sumtype:decl
+type Command interface{ command() }
+
+// Now is the time at which a step happens, both read from the shell's injected clock.
+type Now struct {
+	Mono ident.Instant // for deadlines and sessions
+	Wall ident.Millis  // for what people read (DescribeQuorum); decides nothing
+}
+
+// Ask is what every command that expects an answer carries.
+type Ask struct {
+	Request  ident.RequestID // names the reply; unique among the shell's open requests
+	Deadline ident.Instant   // 0: none. Passed before the commit: REQUEST_TIMED_OUT, though the change may still be committed later
+}
+
+// Start gives the machine its first turn: it publishes the image its snapshot holds, and a lone voter campaigns at once instead of waiting for an
+// election timeout. Exactly once, before any other command.
+type Start struct{}
+
+// Persisted says that the save with this id, and all before it, are on stable storage (or merely written, where Save.Sync was false).
+type Persisted struct{ Save uint64 }
+
+// PersistFailed says that a save could not be written. The machine then answers everybody, proposes and promises nothing any more, and stays silent
+// towards the other voters, who elect another controller. Only a new Controller built from what the disk holds goes on.
+type PersistFailed struct {
+	Save   uint64
+	Reason string
+}
+
+// Receive is a letter from another voter. The bytes belong to the machine from then on; what cannot be decoded is dropped with a Note.
+type Receive struct{ Data []byte }
+
+// Unreachable says that letters to this voter get lost, so that Raft probes instead of streaming.
+type Unreachable struct{ Node ident.NodeID }
+
+// SnapshotSent reports the fate of a letter that carried a snapshot (Letter.Snapshot).
+type SnapshotSent struct {
+	Node   ident.NodeID
+	Failed bool
+}
+
+// CreateTopics creates topics (API 19); results are per topic. Topics whose checks fail do not stop the others.
+type CreateTopics struct {
+	Ask
+	Topics       []NewTopic
+	ValidateOnly bool   // every check, full results, no records
+	Entropy      uint64 // random; where placement starts, so that topics of one partition spread
+}
+
+// NewTopic is one topic to create.
+type NewTopic struct {
+	Name              string
+	ID                ident.TopicID // random, chosen by the shell; never zero, never used before
+	Partitions        int32         // -1: num.partitions, or what Assignment says
+	ReplicationFactor int16         // -1: default.replication.factor, or what Assignment says
+	Assignment        []Assignment  // manual placement; then both numbers above must be -1
+	Configs           []ConfigValue
+}
+
+// Assignment places one partition by hand; the first broker is the preferred leader.
+type Assignment struct {
+	Partition int32
+	Brokers   []ident.BrokerID
+}
+
+// ConfigValue is a config as a client sends it. A nil Value is a null on the wire.
+type ConfigValue struct {
+	Name  string
+	Value *string
+}
+
+// DeleteTopics deletes topics by name or by id (API 20); results are in the order of Topics.
+type DeleteTopics struct {
+	Ask
+	Topics []TopicRef
+}
+
+// TopicRef names a topic by Name, or by ID when Name is empty.
+type TopicRef struct {
+	Name string
+	ID   ident.TopicID
+}
+
+// CreatePartitions raises the number of partitions of topics (API 37).
+type CreatePartitions struct {
+	Ask
+	Topics       []MorePartitions
+	ValidateOnly bool
+	Entropy      uint64
+}
+
+// MorePartitions is one topic to enlarge.
+type MorePartitions struct {
+	Name       string
+	Count      int32              // the new total
+	Assignment [][]ident.BrokerID // nil: placed by the controller; otherwise one list per added partition
+}
+
+// AlterConfigs replaces the whole set of configs of each resource (API 33): names left out return to their defaults.
+type AlterConfigs struct {
+	Ask
+	Resources    []ConfigReplacement
+	ValidateOnly bool
+}
+
+// ConfigReplacement is the new set of one resource.
+type ConfigReplacement struct {
+	Resource config.Resource
+	Configs  []ConfigValue
+}
+
+// IncrementalAlterConfigs changes single configs of each resource (API 44).
+type IncrementalAlterConfigs struct {
+	Ask
+	Resources    []ConfigChange
+	ValidateOnly bool
+}
+
+// ConfigChange is what to change in one resource.
+type ConfigChange struct {
+	Resource config.Resource
+	Ops      []ConfigOp
+}
+
+// ConfigOp changes one config.
+type ConfigOp struct {
+	Name  string
+	Op    OpKind
+	Value *string
+}
+
+// OpKind says how a ConfigOp changes the value. The numbers are the protocol's.
+type OpKind int8
+
+const (
+	OpSet      OpKind = 0
+	OpDelete   OpKind = 1 // back to the default; Value is ignored
+	OpAppend   OpKind = 2 // lists only; a word already there is left alone
+	OpSubtract OpKind = 3 // lists only; a word not there is left alone
+)
+
+// RegisterBroker announces one run of a broker process. The reply carries its broker epoch. A broker id that is registered, unfenced and heard of
+// within its session by another incarnation is refused with DUPLICATE_BROKER_REGISTRATION.
+type RegisterBroker struct {
+	Ask
+	Broker      ident.BrokerID
+	Incarnation Incarnation // random, one per run
+	ClusterID   ident.ClusterID
+	Endpoints   []Endpoint
+	Directories []ident.DirectoryID // of the data directories that are online
+	Rack        string              // empty: none
+	Features    []FeatureRange      // what this build can serve
+}
+
+// Incarnation is the random id of one run of a broker process.
+type Incarnation [16]byte
+
+// Endpoint is an address a broker can be reached at.
+type Endpoint struct {
+	Name     string // listener name, e.g. PLAINTEXT
+	Host     string
+	Port     uint16
+	Protocol int16 // Kafka's security protocol: 0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL
+}
+
+// Heartbeat tells the controller that a broker lives and what it wants; it is how a broker is unfenced, and how it leaves.
+type Heartbeat struct {
+	Ask
+	Broker       ident.BrokerID
+	Epoch        ident.BrokerEpoch
+	Applied      uint64        // index of the broker's published image
+	Arrived      ident.Instant // when the bytes arrived, not when the machine got to them: a slow controller fences nobody
+	WantFence    bool          // true until the broker's logs are ready to serve
+	WantShutdown bool          // controlled shutdown: move leaders away, then fence
+}
+
+// AllocateProducerIDs takes the next block of producer ids for a broker.
+type AllocateProducerIDs struct {
+	Ask
+	Broker ident.BrokerID
+	Epoch  ident.BrokerEpoch
+}
+
+// UpdateFeatures changes finalised feature levels (API 57).
+type UpdateFeatures struct {
+	Ask
+	Updates      []FeatureUpdate
+	ValidateOnly bool
+}
+
+// FeatureUpdate asks for one level.
+type FeatureUpdate struct {
+	Name  string
+	Level int16 // 0: not finalised any more
+	Kind  UpgradeKind
+}
+
+// UpgradeKind is the direction a FeatureUpdate allows. The numbers are the protocol's.
+type UpgradeKind int8
+
+const (
+	Upgrade         UpgradeKind = 1
+	SafeDowngrade   UpgradeKind = 2
+	UnsafeDowngrade UpgradeKind = 3
+)
+
+// DescribeQuorum asks for the state of the quorum (API 55). Only the leader knows it.
+type DescribeQuorum struct{ Ask }
+
+func (*Start) command()                   {}
+func (*Persisted) command()               {}
+func (*PersistFailed) command()           {}
+func (*Receive) command()                 {}
+func (*Unreachable) command()             {}
+func (*SnapshotSent) command()            {}
+func (*CreateTopics) command()            {}
+func (*DeleteTopics) command()            {}
+func (*CreatePartitions) command()        {}
+func (*AlterConfigs) command()            {}
+func (*IncrementalAlterConfigs) command() {}
+func (*RegisterBroker) command()          {}
+func (*Heartbeat) command()               {}
+func (*AllocateProducerIDs) command()     {}
+func (*UpdateFeatures) command()          {}
+func (*DescribeQuorum) command()          {}

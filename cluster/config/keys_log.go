@@ -1,0 +1,4 @@
+package config
+
+var brokerKeys = [][]Key{}
+var groupKeys, clientMetricsKeys, quotaKeys []Key

@@ -1,0 +1,49 @@
+// Package cluster is the controller of a Troupe cluster as a pure machine, and the metadata it decides.
+//
+// One Raft quorum of 1, 3 or 5 controllers keeps one log of metadata records. Its leader is the controller: it alone creates and deletes topics,
+// places replicas, elects leaders, fences brokers, changes configs and hands out producer ids. Everybody else replays the committed records into an
+// immutable Image and acts on that alone.
+//
+// # The machine
+//
+// Controller hosts etcd's raft.RawNode and does nothing by itself: no clock, no disk, no socket, no random number, no goroutine. The shell calls
+// Step with one Command and the time, or Tick every Options.TickMs, and then does what Out asks, field by field, in the order of the fields:
+//
+//	Persist  write to the raft log, in order, Sync before Persisted is stepped
+//	Send     letters to other voters; they may be lost, repeated and reordered
+//	Commit   new images with the delta that led to them, in order
+//	Reply    answers, each to the RequestID its command carried, exactly once
+//	Note     what happened, for logs, metrics and transcripts
+//
+// Commit comes before Reply so that whoever hears "created" finds the topic in the published image. Persist is asynchronous: the raft log writer may
+// take its time while letters and heartbeats go on; what must wait for the disk waits inside the machine until Persisted comes back.
+//
+// # How a command becomes metadata
+//
+//  1. The controller checks the command against the newest image it has proposed (the speculative image), and makes records of it.
+//  2. The records are one raft entry: one atomic batch. The speculative image applies it at once, so the next command sees it.
+//  3. The entry is persisted here and on a majority, and committed.
+//  4. The committed image takes the batch; Out.Commit and the held back reply leave in the same bundle.
+//
+// A controller acts only after the empty entry of its own term is applied: before that it cannot know what its predecessor committed. A command
+// that needs the controller and meets none is answered NOT_CONTROLLER.
+//
+// # Glossary
+//
+//   - Index: position of an entry in the metadata log, from 1. Kafka calls it the metadata offset.
+//   - Term: Raft's election number; DescribeQuorum shows it as the leader epoch of the metadata partition.
+//   - Voter: member of the quorum, known by its Raft node id, which is random and made with the data directory; a voter without its log is a new node.
+//   - Broker epoch: index of the record that registered a broker's current incarnation. An older epoch is a ghost (KIP-903).
+//   - Incarnation: random id of one run of a broker process.
+//   - Fenced: registered, but not trusted to lead or to be in a new replica set. A broker is fenced until it has asked to be unfenced and has caught up.
+//   - Partition epoch: rises with each change of a partition's record; compare-and-set token of ISR proposals.
+//   - Leader epoch: rises with each election and with each change of the write mode.
+//   - ELR: eligible leader replicas (KIP-966), out of the ISR yet known to hold all committed records.
+//   - Strict: the partition's write mode of this leader epoch, the opposite of write.caching: only flushed records count.
+//
+// # Commands
+//
+// Start brings the machine to life; Persisted and PersistFailed answer Out.Persist; Receive carries a letter from another voter; Unreachable and
+// SnapshotSent report on letters. RegisterBroker and Heartbeat come from brokers. CreateTopics, DeleteTopics, CreatePartitions, AlterConfigs,
+// IncrementalAlterConfigs, UpdateFeatures, AllocateProducerIDs and DescribeQuorum come from clients and brokers by way of the handlers.
+package cluster

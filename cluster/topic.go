@@ -1,0 +1,99 @@
+package cluster
+
+import (
+	"slices"
+
+	"github.com/troupe-broker/troupe/cluster/config"
+	"github.com/troupe-broker/troupe/wire/ident"
+)
+
+// Topic is one topic of an Image. It never changes once its image is published.
+type Topic struct {
+	Name       string
+	ID         ident.TopicID
+	Partitions []*Partition // the index is the partition number
+	Configs    config.Set   // overrides only
+
+	owner *edit
+}
+
+// Internal tells whether this is one of Kafka's three internal topics.
+func (t *Topic) Internal() bool { return internalTopic(t.Name) }
+
+func internalTopic(name string) bool {
+	return name == "__consumer_offsets" || name == "__transaction_state" || name == "__share_group_state"
+}
+
+// ReplicationFactor is the number of replicas of partition 0, which is what Kafka calls the topic's factor.
+func (t *Topic) ReplicationFactor() int16 {
+	if len(t.Partitions) == 0 {
+		return 0
+	}
+	return int16(len(t.Partitions[0].Replicas))
+}
+
+// Partition is the metadata of one partition. It never changes: a change makes another one.
+type Partition struct {
+	Replicas     []ident.BrokerID     // the first is the preferred leader
+	Directories  []ident.DirectoryID  // where each replica is kept, in the order of Replicas; zero: not told yet
+	ISR          []ident.BrokerID     // ⊆ Replicas
+	ELR          []ident.BrokerID     // ⊆ Replicas \ ISR (KIP-966)
+	LastKnownELR []ident.BrokerID     // who was in ISR ∪ ELR when the last leader was lost and both became empty
+	Adding       []ident.BrokerID     // ⊆ Replicas, being reassigned to
+	Removing     []ident.BrokerID     // ⊆ Replicas, being reassigned away
+	Leader       ident.BrokerID       // ∈ ISR, or ident.NoBroker
+	LeaderEpoch  ident.LeaderEpoch    // ≥ 0, never falls
+	Epoch        ident.PartitionEpoch // ≥ 0, rises with each change of this record
+	Strict       bool                 // write mode of this leader epoch: only flushed records count
+}
+
+// HasReplica tells whether a broker holds a replica.
+func (p *Partition) HasReplica(b ident.BrokerID) bool { return slices.Contains(p.Replicas, b) }
+
+// InSync tells whether a broker is in the ISR.
+func (p *Partition) InSync(b ident.BrokerID) bool { return slices.Contains(p.ISR, b) }
+
+// Broker is one registered broker.
+type Broker struct {
+	ID           ident.BrokerID
+	Epoch        ident.BrokerEpoch // index of its registration
+	Incarnation  Incarnation
+	Endpoints    []Endpoint
+	Directories  []ident.DirectoryID
+	Rack         string
+	Features     []FeatureRange
+	Fenced       bool
+	ShuttingDown bool // in controlled shutdown: leads nothing any more
+}
+
+// Endpoint returns the broker's address on a listener.
+func (b *Broker) Endpoint(listener string) (Endpoint, bool) {
+	for _, e := range b.Endpoints {
+		if e.Name == listener {
+			return e, true
+		}
+	}
+	return Endpoint{}, false
+}
+
+// active tells whether the broker may lead and take new replicas.
+func (b *Broker) active() bool { return !b.Fenced && !b.ShuttingDown }
+
+// Voter is one member of the quorum.
+type Voter struct {
+	Node      ident.NodeID
+	Broker    ident.BrokerID
+	Directory ident.DirectoryID
+}
+
+// FeatureRange is what a build can serve of a feature; levels 0 and below mean "not at all".
+type FeatureRange struct {
+	Name     string
+	Min, Max int16
+}
+
+// FeatureLevel is a finalised feature.
+type FeatureLevel struct {
+	Name  string
+	Level int16
+}
