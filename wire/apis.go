@@ -1,9 +1,11 @@
 package wire
 
+import "strconv"
+
 // Key is the number of a Kafka API.
 type Key int16
 
-// The APIs that are served.
+// The keys of the APIs that are served.
 const (
 	KeyProduce                 Key = 0
 	KeyFetch                   Key = 1
@@ -28,34 +30,125 @@ const (
 	KeyDescribeTopicPartitions Key = 75
 )
 
-// API is one row of the table.
+// String prints the API's name, or the key's number when it is not served.
+func (k Key) String() string {
+	if api, ok := Lookup(k); ok {
+		return api.Name
+	}
+	return "key " + strconv.Itoa(int(k))
+}
+
+// Right is what an API's caller must be allowed to do, in Kafka's words for the
+// operations of its access control (AclOperation.java). On which resource is the
+// handler's matter.
+type Right string
+
+// The rights that the table demands.
+const (
+	RightNone            Right = ""
+	RightRead            Right = "Read"
+	RightWrite           Right = "Write"
+	RightCreate          Right = "Create"
+	RightDelete          Right = "Delete"
+	RightAlter           Right = "Alter"
+	RightDescribe        Right = "Describe"
+	RightDescribeConfigs Right = "DescribeConfigs"
+	RightAlterConfigs    Right = "AlterConfigs"
+)
+
+// API is one row of the table: what is served of one API and what it costs.
 type API struct {
-	Key           Key
-	Name          string
-	Min, Max      int16 // versions served
-	Flexible      int16 // first version with compact and tagged fields; -1: none
-	AdvertisedMin int16 // in ApiVersions; below Min only for Produce
-	Authorization Operation
-	Internal      bool // not advertised
-	BodyMax       int32
+	Key      Key
+	Name     string // Kafka's
+	Min, Max int16  // versions that are served
+	Flexible int16  // first version with compact lengths and tagged fields
+
+	// AdvertisedMin stands in ApiVersions for Min. It is lower for Produce only:
+	// older librdkafka takes the presence of version 0 for a sign that the broker
+	// has features of later versions (KAFKA-18659).
+	AdvertisedMin int16
+
+	Right    Right
+	Internal bool // served, but not advertised to clients
+
+	// BodyMax is the greatest frame, in bytes after its length field. 0: only
+	// socket.request.max.bytes limits it.
+	BodyMax int32
+
+	// Amplification is how many bytes decoding and answering may allocate for each
+	// byte of the frame, beside the frame. See DecodeBody for how it is measured.
 	Amplification int32
 }
 
-// Operation is the kind of right that an API demands.
-type Operation string
+// Limits of frames by what they carry. Names of topics are short: a mebibyte of
+// them is some tens of thousands.
+const (
+	fewBytes  = 64 << 10
+	listBytes = 1 << 20
+	longBytes = 4 << 20
+)
 
-// Lookup finds the row of a key.
-func Lookup(k Key) (*API, bool) { panic("not written yet") }
+// table is what is served, in the order of the keys. To serve another API, add its
+// key above, its row here, and its handler; the tests compare the row with kmsg
+// and measure its amplification.
+var table = [...]API{
+	{Key: KeyProduce, Name: "Produce", Min: 3, Max: 13, Flexible: 9, AdvertisedMin: 0, Right: RightWrite, Amplification: 2},
+	{Key: KeyFetch, Name: "Fetch", Min: 4, Max: 18, Flexible: 12, AdvertisedMin: 4, Right: RightRead, BodyMax: longBytes, Amplification: 16},
+	{Key: KeyListOffsets, Name: "ListOffsets", Min: 1, Max: 11, Flexible: 6, AdvertisedMin: 1, Right: RightDescribe, BodyMax: longBytes, Amplification: 100},
+	{Key: KeyMetadata, Name: "Metadata", Min: 0, Max: 13, Flexible: 9, AdvertisedMin: 0, Right: RightDescribe, BodyMax: longBytes, Amplification: 100},
+	{Key: KeyApiVersions, Name: "ApiVersions", Min: 0, Max: 5, Flexible: 3, AdvertisedMin: 0, Right: RightNone, BodyMax: fewBytes, Amplification: 100},
+	{Key: KeyCreateTopics, Name: "CreateTopics", Min: 2, Max: 7, Flexible: 5, AdvertisedMin: 2, Right: RightCreate, BodyMax: listBytes, Amplification: 100},
+	{Key: KeyDeleteTopics, Name: "DeleteTopics", Min: 1, Max: 6, Flexible: 4, AdvertisedMin: 1, Right: RightDelete, BodyMax: listBytes, Amplification: 100},
+	{Key: KeyDeleteRecords, Name: "DeleteRecords", Min: 0, Max: 2, Flexible: 2, AdvertisedMin: 0, Right: RightDelete, BodyMax: listBytes, Amplification: 100},
+	{Key: KeyInitProducerID, Name: "InitProducerId", Min: 0, Max: 5, Flexible: 2, AdvertisedMin: 0, Right: RightWrite, BodyMax: fewBytes, Amplification: 100},
+	{Key: KeyOffsetForLeaderEpoch, Name: "OffsetForLeaderEpoch", Min: 2, Max: 4, Flexible: 4, AdvertisedMin: 2, Right: RightDescribe, BodyMax: longBytes, Amplification: 100},
+	{Key: KeyDescribeConfigs, Name: "DescribeConfigs", Min: 1, Max: 4, Flexible: 4, AdvertisedMin: 1, Right: RightDescribeConfigs, BodyMax: listBytes, Amplification: 100},
+	{Key: KeyAlterConfigs, Name: "AlterConfigs", Min: 0, Max: 2, Flexible: 2, AdvertisedMin: 0, Right: RightAlterConfigs, BodyMax: listBytes, Amplification: 100},
+	{Key: KeyDescribeLogDirs, Name: "DescribeLogDirs", Min: 1, Max: 5, Flexible: 2, AdvertisedMin: 1, Right: RightDescribe, BodyMax: listBytes, Amplification: 100},
+	{Key: KeyCreatePartitions, Name: "CreatePartitions", Min: 0, Max: 3, Flexible: 2, AdvertisedMin: 0, Right: RightAlter, BodyMax: listBytes, Amplification: 100},
+	{Key: KeyIncrementalAlterConfigs, Name: "IncrementalAlterConfigs", Min: 0, Max: 1, Flexible: 1, AdvertisedMin: 0, Right: RightAlterConfigs, BodyMax: listBytes, Amplification: 100},
+	{Key: KeyDescribeQuorum, Name: "DescribeQuorum", Min: 0, Max: 2, Flexible: 0, AdvertisedMin: 0, Right: RightDescribe, BodyMax: fewBytes, Amplification: 100},
+	{Key: KeyUpdateFeatures, Name: "UpdateFeatures", Min: 0, Max: 2, Flexible: 0, AdvertisedMin: 0, Right: RightAlter, BodyMax: fewBytes, Amplification: 100},
+	{Key: KeyDescribeCluster, Name: "DescribeCluster", Min: 0, Max: 2, Flexible: 0, AdvertisedMin: 0, Right: RightDescribe, BodyMax: fewBytes, Amplification: 100},
+	{Key: KeyDescribeProducers, Name: "DescribeProducers", Min: 0, Max: 0, Flexible: 0, AdvertisedMin: 0, Right: RightRead, BodyMax: listBytes, Amplification: 100},
+	{Key: KeyListConfigResources, Name: "ListConfigResources", Min: 0, Max: 1, Flexible: 0, AdvertisedMin: 0, Right: RightDescribeConfigs, BodyMax: fewBytes, Amplification: 100},
+	{Key: KeyDescribeTopicPartitions, Name: "DescribeTopicPartitions", Min: 0, Max: 0, Flexible: 0, AdvertisedMin: 0, Right: RightDescribe, BodyMax: longBytes, Amplification: 100},
+}
 
-// APIs returns all rows by key, internal ones too. Do not change it.
-func APIs() []*API { panic("not written yet") }
+// byKey finds a row by its key in one step: 0 for none, else the row's place plus 1.
+var byKey = func() (places [128]uint8) {
+	for i := range table {
+		places[table[i].Key] = uint8(i) + 1
+	}
+	return places
+}()
+
+// Lookup finds the row of a key; false when the API is not served. The row is
+// shared: do not change it.
+func Lookup(k Key) (*API, bool) {
+	if k < 0 || int(k) >= len(byKey) || byKey[k] == 0 {
+		return nil, false
+	}
+	return &table[byKey[k]-1], true
+}
+
+// APIs returns the rows in the order of their keys, internal ones too. They are
+// shared: do not change them.
+func APIs() []API { return table[:] }
 
 // Serves tells whether the version is served.
 func (a *API) Serves(version int16) bool { return version >= a.Min && version <= a.Max }
 
-// IsFlexible tells whether the version has compact and tagged fields.
-func (a *API) IsFlexible(version int16) bool { return a.Flexible >= 0 && version >= a.Flexible }
+// IsFlexible tells whether the version has compact lengths and tagged fields.
+func (a *API) IsFlexible(version int16) bool { return version >= a.Flexible }
 
-// Memory is how many bytes of credit a request of this API whose frame has size
-// bytes reserves: the frame itself and the most that decoding it can allocate.
-func (a *API) Memory(size int) int64 { panic("not written yet") }
+// smallMemory is what any request costs beside its bytes: the request's own
+// struct, the response's, and their first slices.
+const smallMemory = 4 << 10
+
+// Memory is how many bytes of credit a request of this API reserves whose frame
+// has size bytes on the wire: the frame and the most that decoding and answering
+// it can allocate.
+func (a *API) Memory(size int) int64 {
+	return int64(size)*(1+int64(a.Amplification)) + smallMemory
+}
