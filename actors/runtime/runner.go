@@ -1,0 +1,338 @@
+package runtime
+
+import (
+	"errors"
+	"runtime/debug"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/troupe-broker/troupe/wire/ident"
+)
+
+const (
+	// turnsMax and nanosMax bound what one Run does on the goroutine that sends.
+	turnsMax = 64
+	nanosMax = ident.Instant(200_000)
+	// readyKept is the capacity a Runner's list keeps after a burst.
+	readyKept = 1024
+)
+
+// errGoexit is the reason of a turn that ended its goroutine.
+var errGoexit = errors.New("turn called runtime.Goexit")
+
+// Runner is the list of actors that one goroutine has claimed by sending to them. A
+// Runner is used by one goroutine; whoever sends must call Run soon after, or the
+// receivers wait for ever.
+type Runner struct {
+	sys   *System
+	ready []entry
+	head  int
+	turn  Turn
+	inRun bool
+
+	// The batch of the running turn.
+	batch [batchMax]Message
+	sizes [batchMax]int
+	bytes int // of the whole batch
+	// Set by a crash: messages that went back to the mailbox.
+	kept      int
+	keptBytes int
+}
+
+// entry is a claimed actor and the message that claimed it.
+type entry struct {
+	mb    *mailbox
+	first slot
+}
+
+// NewRunner makes the Runner of one goroutine.
+func NewRunner(sys *System) *Runner {
+	r := &Runner{sys: sys}
+	r.turn.r = r
+	return r
+}
+
+// Send queues a message for an actor, of any System. It runs nothing and never
+// waits. When the receiver refuses (ErrFull, ErrStopped, ErrQuarantined) the message
+// has been answered through Reject by the time Send returns the error.
+func (r *Runner) Send(to *Ref, m Message) error {
+	mb := to.mb
+	carry := mb.wake == nil && mb.sys.inPlace
+	size, claimed, err := mb.offer(m, carry)
+	if !claimed {
+		return err
+	}
+	if !carry {
+		mb.dispatch()
+		return nil
+	}
+	r.ready = append(r.ready, entry{mb, slot{m, size}})
+	return nil
+}
+
+// Run runs the turns of the actors this goroutine has claimed, and of those that
+// they claim in turn, within the budget; the dispatcher gets what is left. Calling it
+// inside a turn is a bug.
+func (r *Runner) Run() {
+	if r.inRun {
+		panic("actors/runtime: Run called inside a turn; what a turn sends runs after it")
+	}
+	r.inRun = true
+	b := budget{turns: turnsMax}
+	for r.head < len(r.ready) && b.turns > 0 {
+		e := r.ready[r.head]
+		r.ready[r.head] = entry{}
+		r.head++
+		r.visit(e.mb, e.first, &b)
+		if r.head < len(r.ready) && b.spent(e.mb.sys.real) {
+			break
+		}
+	}
+	r.handOver()
+	r.inRun = false
+}
+
+// handOver gives all claimed actors to the dispatcher.
+func (r *Runner) handOver() {
+	for ; r.head < len(r.ready); r.head++ {
+		e := r.ready[r.head]
+		r.ready[r.head] = entry{}
+		e.mb.mu.Lock()
+		e.mb.putBack(e.first)
+		e.mb.mu.Unlock()
+		e.mb.dispatch()
+	}
+	r.head = 0
+	if cap(r.ready) > readyKept {
+		r.ready = nil
+	}
+	r.ready = r.ready[:0]
+}
+
+// budget is what is left of a Run. The clock is first read after a turn when there
+// is more to do, so that the usual Run of one turn does not pay for it.
+type budget struct {
+	turns int
+	until ident.Instant
+}
+
+// spent reports whether the rest belongs to the dispatcher. clock is nil when time
+// does not count.
+func (b *budget) spent(clock *RealClock) bool {
+	if b.turns <= 0 {
+		return true
+	}
+	if clock == nil || b.turns == turnsMax {
+		return false
+	}
+	now := clock.mono()
+	if b.until == 0 {
+		b.until = now + nanosMax
+	}
+	return now >= b.until
+}
+
+// visit runs turns of a claimed actor until nothing is queued or the budget is spent.
+// first is the message that the claim carries, if any.
+func (r *Runner) visit(m *mailbox, first slot, b *budget) {
+	n := 0
+	switch {
+	case first.msg == nil:
+		m.mu.Lock()
+		n = m.take(r, b)
+	case m.more.Load():
+		m.mu.Lock()
+		m.putBack(first)
+		n = m.take(r, b)
+	default:
+		r.batch[0], r.sizes[0], r.bytes = first.msg, first.bytes, first.bytes
+		n = 1
+	}
+	for n > 0 {
+		r.runTurn(m, n)
+		b.turns--
+		m.mu.Lock()
+		m.account(r, n)
+		n = m.take(r, b)
+	}
+}
+
+// account books the turn that just ended. mu is held.
+func (m *mailbox) account(r *Runner, n int) {
+	m.turns++
+	m.messages += uint64(n - r.kept)
+	m.count -= n - r.kept
+	m.bytes -= r.bytes - r.keptBytes
+	r.kept, r.keptBytes = 0, 0
+}
+
+// take handles the system messages, then moves the next batch into r and returns its
+// length. It returns 0 when the actor was released, was given to the dispatcher or is
+// dead. mu is held on entry and free on return.
+func (m *mailbox) take(r *Runner, b *budget) int {
+	for len(m.system) > 0 {
+		msg := m.system[0]
+		m.system[0] = nil
+		m.system = m.system[1:]
+		if len(m.system) == 0 {
+			m.system = nil
+		}
+		m.mu.Unlock()
+		r.handleSystem(m, msg)
+		if m.dead {
+			return 0
+		}
+		m.mu.Lock()
+	}
+	n := 0
+	if !m.suspended {
+		if m.queue.n > 0 {
+			if b.spent(m.sys.real) {
+				m.mu.Unlock()
+				m.dispatch()
+				return 0
+			}
+			n = m.drain(r, min(m.spec.BatchMax, m.sys.dispatcher.batch(m.queue.n)))
+		}
+	}
+	if n == 0 {
+		m.claimed = false
+	}
+	if m.queue.n == 0 && !m.suspended && !m.closed && m.more.Load() {
+		m.more.Store(false)
+	}
+	m.mu.Unlock()
+	return n
+}
+
+// drain moves up to limit messages into r. mu is held.
+func (m *mailbox) drain(r *Runner, limit int) int {
+	n := 0
+	r.bytes = 0
+	for n < limit && m.queue.n > 0 {
+		s := m.queue.pop()
+		if t, ok := s.msg.(*Timer); ok {
+			if s.msg = t.deliver(); s.msg == nil {
+				m.count--
+				continue
+			}
+		}
+		r.batch[n], r.sizes[n] = s.msg, s.bytes
+		r.bytes += s.bytes
+		n++
+	}
+	return n
+}
+
+// handleSystem handles one message of the actor system.
+func (r *Runner) handleSystem(m *mailbox, msg any) {
+	r.turn.mb, r.turn.looked = m, false
+	m.cell.turn = &r.turn
+	defer func() {
+		if m.cell.goexit {
+			// This goroutine ends; others must go on with what it holds.
+			m.cell.goexit = false
+			m.dispatch()
+			r.handOver()
+			r.inRun = false
+		}
+	}()
+	switch msg := msg.(type) {
+	case *actor.SuspendMailbox:
+		m.suspend(true)
+	case *actor.ResumeMailbox:
+		m.suspend(false)
+	case *actor.Restart:
+		if m.cell.stopping || m.cell.restarting {
+			return // protoactor would bring it back to life, or do it twice
+		}
+		m.suspend(true)
+		m.invoker.InvokeSystemMessage(msg)
+	case *adopt:
+		m.cell.adopt(msg)
+	case *watch:
+		m.invoker.InvokeSystemMessage(&actor.Watch{Watcher: m.sys.proto.NewLocalPID(msg.watcher.id)})
+	case *terminated:
+		m.cell.terminated(msg.who.id)
+	default:
+		m.invoker.InvokeSystemMessage(msg)
+	}
+	if m.cell.stopped {
+		m.bury()
+	}
+}
+
+// runTurn gives the batch to the behaviour. A panic ends here.
+func (r *Runner) runTurn(m *mailbox, n int) {
+	r.turn.mb, r.turn.looked = m, false
+	if m.sys.traced {
+		m.sys.dispatcher.record(m, r.batch[:n])
+	}
+	if m.spec.PanicOnFault {
+		before := debug.SetPanicOnFault(true)
+		r.protect(m, n)
+		debug.SetPanicOnFault(before)
+	} else {
+		r.protect(m, n)
+	}
+	clear(r.batch[:n])
+}
+
+func (r *Runner) protect(m *mailbox, n int) {
+	ended := false
+	defer func() {
+		if !ended {
+			r.crashed(m, n, recover())
+		}
+	}()
+	m.cell.behaviour.Turn(&r.turn, r.batch[:n])
+	ended = true
+}
+
+// crashed sorts out a turn that ended early: a fault is offered to the behaviour, a
+// bug is escalated. What was not handled is answered or goes back.
+func (r *Runner) crashed(m *mailbox, n int, reason any) {
+	goexit := reason == nil
+	if goexit {
+		reason = errGoexit
+	}
+	blame := m.blame(reason, r.batch[:n])
+	if blame.Fault != nil && m.cell.faulted(&r.turn, *blame.Fault, r.batch[:n]) {
+		for _, msg := range r.batch[:n] {
+			if msg != nil {
+				reject(msg, &FaultError{Actor: m.path, Addr: blame.Fault.Addr})
+			}
+		}
+		return
+	}
+	poison := Message(nil)
+	m.mu.Lock()
+	m.panics++
+	for i := n - 1; i >= 0; i-- {
+		if msg := r.batch[i]; msg != nil {
+			m.putBack(slot{msg, r.sizes[i]})
+			r.kept++
+			r.keptBytes += r.sizes[i]
+		}
+	}
+	if r.kept > 0 {
+		s := m.queue.pop()
+		poison = s.msg
+		r.kept--
+		r.keptBytes -= s.bytes
+	}
+	m.mu.Unlock()
+	if poison != nil {
+		reject(poison, &BugError{Actor: m.path})
+	}
+	m.invoker.EscalateFailure(blame, poison)
+	if goexit {
+		// This goroutine ends; others must go on with what it holds.
+		m.mu.Lock()
+		m.account(r, n)
+		m.mu.Unlock()
+		m.dispatch()
+		r.handOver()
+		r.inRun = false
+	}
+}

@@ -1,0 +1,177 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"reflect"
+	"time"
+)
+
+// Seeded is the dispatcher of simulations: one goroutine, the order drawn from a
+// seed. Several Systems may share one. Senders run nothing, blocking actors are
+// ordinary, a turn gets a random part of what is queued, and time passes between
+// turns, so that timers come among the messages. The same seed and the same inputs
+// give the same Hash.
+type Seeded struct {
+	clock  *SimClock
+	rand   *rand.Rand
+	ready  []*mailbox
+	runner *Runner
+	hash   uint64
+	steps  uint64
+	types  map[reflect.Type]uint64
+	blames []*Blame
+	failed *Blame
+}
+
+// turnTimeMax is the most that one simulated turn takes.
+const turnTimeMax = 20 * time.Microsecond
+
+// NewSeeded makes the dispatcher of one simulation over its clock.
+func NewSeeded(seed uint64, clock *SimClock) *Seeded {
+	return &Seeded{
+		clock: clock,
+		rand:  rand.New(rand.NewPCG(seed, 0x7472_6f75_7065)),
+		hash:  14695981039346656037,
+		types: make(map[reflect.Type]uint64),
+	}
+}
+
+// Step lets a little time pass and runs one turn of one ready actor; when none is
+// ready, it moves to the next alarm. It returns false when nothing is ready and no
+// alarm is set, or a bug with the decision Exit has ended the run.
+func (d *Seeded) Step() bool {
+	if d.failed != nil {
+		return false
+	}
+	if len(d.ready) == 0 {
+		return d.clock.Next()
+	}
+	d.clock.Advance(time.Duration(d.rand.Int64N(int64(turnTimeMax))))
+	i := d.rand.IntN(len(d.ready))
+	m := d.ready[i]
+	d.ready[i] = d.ready[len(d.ready)-1]
+	d.ready = d.ready[:len(d.ready)-1]
+	if d.runner == nil {
+		d.runner = NewRunner(m.sys)
+	}
+	d.runner.visit(m, slot{}, &budget{turns: 1})
+	d.runner.Run()
+	d.steps++
+	return d.failed == nil
+}
+
+// Drain steps until no actor is ready; alarms that are due later stay set. It returns
+// false when a bug has ended the run.
+func (d *Seeded) Drain() bool {
+	for len(d.ready) > 0 {
+		if !d.Step() {
+			return false
+		}
+	}
+	return d.failed == nil
+}
+
+// Ready is the number of actors with something to do.
+func (d *Seeded) Ready() int { return len(d.ready) }
+
+// Steps is the number of turns that were run.
+func (d *Seeded) Steps() uint64 { return d.steps }
+
+// Err is the bug that has ended the run, or nil.
+func (d *Seeded) Err() error {
+	if d.failed == nil {
+		return nil
+	}
+	return d.failed
+}
+
+// Blames lists all bugs and what was decided about them, oldest first.
+func (d *Seeded) Blames() []*Blame { return d.blames }
+
+// Hash is the hash of all events so far: who ran, when, with what.
+func (d *Seeded) Hash() uint64 { return d.hash }
+
+// Note adds an event of the world around the actors to the hash.
+func (d *Seeded) Note(event string) {
+	for i := range len(event) {
+		d.mix(uint64(event[i]))
+	}
+}
+
+func (d *Seeded) mix(v uint64) {
+	d.hash = (d.hash ^ v) * 1099511628211
+	d.hash ^= d.hash >> 29
+}
+
+// record adds a turn to the hash.
+func (d *Seeded) record(m *mailbox, batch []Message) {
+	now, _ := d.clock.Now()
+	d.mix(uint64(now))
+	d.Note(m.path)
+	for _, msg := range batch {
+		d.mix(d.typeOf(msg))
+		d.mix(uint64(msg.Bytes()))
+	}
+}
+
+func (d *Seeded) typeOf(msg any) uint64 {
+	t := reflect.TypeOf(msg)
+	id, ok := d.types[t]
+	if !ok {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(t.String())) // a hash does not fail
+		id = h.Sum64()
+		d.types[t] = id
+	}
+	return id
+}
+
+func (d *Seeded) enqueue(m *mailbox) { d.ready = append(d.ready, m) }
+
+func (d *Seeded) batch(n int) int { return 1 + d.rand.IntN(max(1, n)) }
+
+func (d *Seeded) inPlace() bool { return false }
+
+func (d *Seeded) blocks() bool { return false }
+
+func (d *Seeded) traced() bool { return true }
+
+func (d *Seeded) told(b *Blame) bool {
+	d.blames = append(d.blames, b)
+	if b.Decision == Exit && d.failed == nil {
+		d.failed = b
+	}
+	return true
+}
+
+// errStuck ends a wait that nothing can end any more.
+var errStuck = errors.New("nothing is ready and no alarm is set")
+
+func (d *Seeded) await(ctx context.Context, done <-chan struct{}) error {
+	for {
+		select {
+		case <-done:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		default:
+		}
+		if !d.Step() {
+			select {
+			case <-done:
+				return nil
+			default:
+			}
+			if d.failed != nil {
+				return fmt.Errorf("simulation ended by a bug: %w", d.failed)
+			}
+			return errStuck
+		}
+	}
+}
+
+func (d *Seeded) close() {}
