@@ -1,6 +1,10 @@
 package partition
 
-import "github.com/troupe-broker/troupe/wire/ident"
+import (
+	"github.com/troupe-broker/troupe/wire"
+	"github.com/troupe-broker/troupe/wire/ident"
+	"github.com/troupe-broker/troupe/wire/record"
+)
 
 // Command is what a machine can be told. The set is closed: commands (imperative)
 // ask for something, facts (past tense) report something. All are pointers, so
@@ -48,6 +52,21 @@ type BatchInfo struct {
 	Control         bool
 }
 
+// InfoOf reads what the machine has to know from the header of a batch.
+func InfoOf(v record.View) BatchInfo {
+	a := v.Attributes()
+	return BatchInfo{
+		Bytes:           int32(v.Size()),
+		LastOffsetDelta: v.LastOffsetDelta(),
+		MaxTimestamp:    v.MaxTimestamp(),
+		ProducerID:      v.ProducerID(),
+		ProducerEpoch:   v.ProducerEpoch(),
+		BaseSequence:    v.BaseSequence(),
+		Transactional:   a.Transactional(),
+		Control:         a.Control(),
+	}
+}
+
 // Append asks for one validated batch to be written. There is exactly one
 // [AppendReply] for it, whatever Acks is: with acks=0 the session throws it away
 // or, if it is a refusal, closes the connection.
@@ -73,7 +92,7 @@ type Appended struct{}
 
 // AppendFailed says that the last proposed [WriteBatch] was not done and that the
 // log is as it was before. Code goes to the producer.
-type AppendFailed struct{ Code Code }
+type AppendFailed struct{ Code wire.ErrorCode }
 
 // Flushed says that every byte below End was on stable storage, in the log opened
 // as Generation. A fact of another generation is ignored.
@@ -111,8 +130,8 @@ const (
 // changes, or the reader sends [Unpark]. The machine sets no timer for it: waiting
 // at most max.wait.ms is the reader's business.
 //
-// The machine knows the sizes of what was appended since it began to lead, and
-// answers at once when it cannot tell. A reader that got a range, found it smaller
+// The machine knows the sizes of what was appended since it began to lead; of older
+// batches any one counts as enough. A reader that got a range, found it smaller
 // than it wanted and still wants to wait fetches again with After set to the UpTo
 // of that answer and BytesMin to what is missing.
 type Fetch struct {
@@ -197,7 +216,7 @@ type Resign struct{}
 
 // Stop ends the machine: everybody who waits is answered with Code, and so is
 // every later request.
-type Stop struct{ Code Code }
+type Stop struct{ Code wire.ErrorCode }
 
 func (*Become) command()            {}
 func (*Configure) command()         {}

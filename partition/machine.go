@@ -1,6 +1,13 @@
 package partition
 
-import "github.com/troupe-broker/troupe/wire/ident"
+import (
+	"fmt"
+	"math"
+
+	"github.com/troupe-broker/troupe/wire"
+	"github.com/troupe-broker/troupe/wire/ident"
+	"github.com/troupe-broker/troupe/wire/record"
+)
 
 // Now is the time of a turn, on both clocks. Deadlines and alarms use the monotonic
 // one, ages of producers the wall clock.
@@ -8,6 +15,9 @@ type Now struct {
 	Mono ident.Instant
 	Wall ident.Millis
 }
+
+// never is the instant of an alarm that is not armed.
+const never = ident.Instant(math.MaxInt64)
 
 // Role is what this broker is to the partition.
 type Role int8
@@ -30,33 +40,155 @@ const (
 // actor steps it.
 type Machine struct {
 	broker ident.BrokerID
-	role   Role
 	config Config
-	log    LogState
+
+	// What the metadata log says.
+	role           Role
+	stopCode       wire.ErrorCode // of a Stopped machine
+	leader         ident.BrokerID
+	leaderEpoch    ident.LeaderEpoch
+	partitionEpoch ident.PartitionEpoch
+	epochStart     ident.Offset // where our leadership of leaderEpoch began; <= end
+
+	// The local log.
+	logStart      ident.Offset // <= highWatermark
+	highWatermark ident.Offset // <= end; never goes back
+	end           ident.Offset
+	flushed       ident.Offset // <= end
+	generation    ident.Generation
+	epochs        epochList
+
+	mode     mode
+	replicas replicaSet
+
+	// Who waits, and for what.
+	proposal  proposal
+	produces  produceHeap // each waits for a high watermark above the current one
+	fetches   []parkedFetch
+	sizes     sizes
+	producers *Producers
+
+	// Alarms as armed last; never: not armed.
+	produceAlarm  ident.Instant // <= the first deadline in produces
+	flushAlarm    ident.Instant
+	producerAlarm ident.Instant
 }
 
 // New makes the machine of a replica whose log was opened and recovered. It is
 // Unassigned until the first Become.
 func New(o Options) *Machine {
-	return &Machine{broker: o.Broker, config: o.Config, log: o.Log}
+	l := o.Log
+	if l.Start < 0 || l.Start > l.End || l.Flushed > l.End {
+		panic(fmt.Sprintf("partition: a log from %d to %d, flushed to %d, cannot be", l.Start, l.End, l.Flushed))
+	}
+	m := &Machine{
+		broker:        o.Broker,
+		config:        o.Config,
+		leader:        ident.NoBroker,
+		leaderEpoch:   ident.NoLeaderEpoch,
+		logStart:      l.Start,
+		highWatermark: min(max(l.HighWatermark, l.Start), l.End),
+		end:           l.End,
+		flushed:       max(l.Flushed, l.Start),
+		generation:    l.Generation,
+		mode:          mode{marked: l.StrictConfirmed, confirmAt: ident.NoOffset},
+		producers:     o.Producers,
+		produceAlarm:  never,
+		flushAlarm:    never,
+		producerAlarm: never,
+	}
+	for _, e := range l.Epochs {
+		m.epochs.assign(e.Epoch, e.Start)
+	}
+	m.epochs.trim(m.logStart)
+	if m.producers == nil {
+		m.producers = NewProducers(o.Config.ProducersMax)
+	}
+	m.producers.max = o.Config.ProducersMax
+	m.sizes.reset(m.end)
+	return m
 }
 
 // Step applies one command and appends what follows from it to out. It never fails:
 // a request that cannot be served is answered with a code. A shell that breaks the
 // order of a turn, by stepping anything but Appended or AppendFailed after a
 // WriteBatch, is a bug and panics.
-func (m *Machine) Step(now Now, c Command, out *Out) {}
+func (m *Machine) Step(now Now, c Command, out *Out) {
+	if m.proposal.open {
+		switch c := c.(type) {
+		case *Appended:
+			m.appended(now, out)
+		case *AppendFailed:
+			m.appendFailed(c, out)
+		default:
+			panic(fmt.Sprintf("partition: %T between a WriteBatch and its outcome", c))
+		}
+		return
+	}
+	switch c := c.(type) {
+	case *Append:
+		m.append(c, out)
+	case *Appended, *AppendFailed:
+		panic(fmt.Sprintf("partition: %T without a WriteBatch", c))
+	case *Flushed:
+		m.flushedTo(now, c, out)
+	case *Fetch:
+		m.fetch(c, out)
+	case *Unpark:
+		m.unpark(c, out)
+	case *Progress:
+		m.progress(c, out)
+	case *Rolled:
+		m.rolled(c, out)
+	case *Become:
+		m.become(now, c, out)
+	case *Configure:
+		m.configure(now, c, out)
+	case *DeleteRecords:
+		m.deleteRecords(c, out)
+	case *Trim:
+		m.trim(c, out)
+	case *ListOffsets:
+		m.listOffsets(c, out)
+	case *EpochEnd:
+		m.epochEnd(c, out)
+	case *DescribeProducers:
+		m.describeProducers(c, out)
+	case *StrictCleared:
+		m.strictCleared(c, out)
+	case *Resign:
+		m.resign(out)
+	case *Stop:
+		m.stop(c, out)
+	default:
+		panic(fmt.Sprintf("partition: unknown command %T", c))
+	}
+}
 
 // Tick does what time alone makes due: deadlines of parked produces, flush.ms,
 // forgotten producers. Calling it early or often does no harm.
-func (m *Machine) Tick(now Now, out *Out) {}
-
-// Check verifies every invariant and returns an error that names the first broken
-// one. It is meant for tests and simulations: its cost grows with the state.
-func (m *Machine) Check() error { return nil }
+func (m *Machine) Tick(now Now, out *Out) {
+	if now.Mono >= m.produceAlarm {
+		m.expireProduces(now, out)
+	}
+	if now.Mono >= m.flushAlarm {
+		m.flushAlarm = never
+		if m.end > m.flushed {
+			out.Flush = true
+			m.armFlush(now, out)
+		}
+	}
+	if now.Mono >= m.producerAlarm {
+		m.expireProducers(now, out)
+	}
+}
 
 // Role tells what this broker is to the partition now.
 func (m *Machine) Role() Role { return m.role }
+
+// LeaderEpoch is the epoch of the last Become that was applied, or
+// ident.NoLeaderEpoch.
+func (m *Machine) LeaderEpoch() ident.LeaderEpoch { return m.leaderEpoch }
 
 // Offsets is a reading of the machine's offsets, for answers and metrics.
 type Offsets struct {
@@ -68,17 +200,121 @@ type Offsets struct {
 }
 
 // Offsets reads the offsets.
-func (m *Machine) Offsets() Offsets { return Offsets{} }
+func (m *Machine) Offsets() Offsets {
+	return Offsets{
+		LogStart:      m.logStart,
+		LastStable:    m.lastStable(),
+		HighWatermark: m.highWatermark,
+		End:           m.end,
+		Flushed:       m.flushed,
+	}
+}
 
-// Producers is what a partition remembers of idempotent producers: the last five
-// batches of each, by which a repeated batch is told from a new one.
-type Producers struct{}
+// SnapshotProducers appends the state of all producers as of the log end, for the
+// snapshot file that is named after that offset.
+func (m *Machine) SnapshotProducers(dst []record.ProducerEntry) []record.ProducerEntry {
+	return m.producers.Snapshot(dst)
+}
 
-// NewProducers makes an empty memory for at most max producers. During recovery it
-// is loaded from a snapshot and fed the batches above it, in any order of the two;
-// then it goes into [Options].
-func NewProducers(max int) *Producers { return &Producers{} }
+// lastStable is the first offset that a read_committed reader may not see. No
+// transaction can be open here, since none is accepted, so it is the high watermark.
+func (m *Machine) lastStable() ident.Offset { return m.highWatermark }
 
-// Replay takes in a batch found in the log at base. now dates it for expiry: a
-// producer found by recovery gets a whole expiration span from there.
-func (p *Producers) Replay(base ident.Offset, b BatchInfo, now ident.Millis) {}
+// configure replaces the settings and does what follows from the new ones.
+func (m *Machine) configure(now Now, c *Configure, out *Out) {
+	m.config = c.Config
+	m.producers.max = c.Config.ProducersMax
+	m.producers.shrink(out)
+	if m.flushAlarm != never {
+		m.flushAlarm = never
+	}
+	if m.role != Leading {
+		return
+	}
+	if m.end > m.flushed {
+		m.askFlush(now, out)
+	}
+	if m.producerAlarm != never {
+		m.producerAlarm = never
+		m.armProducers(now, out)
+	}
+	m.failShortOfReplicas(out)
+	m.advance(out)
+}
+
+// resign stops leading until a higher leader epoch.
+func (m *Machine) resign(out *Out) {
+	if m.role != Leading {
+		return
+	}
+	m.role = Resigned
+	out.note(Note{Kind: NoteResigned, LeaderEpoch: m.leaderEpoch})
+	m.answerAll(wire.NotLeaderOrFollower, out)
+}
+
+// stop ends the machine.
+func (m *Machine) stop(c *Stop, out *Out) {
+	if m.role == Stopped {
+		return
+	}
+	if c.Code == wire.NoError {
+		panic("partition: Stop with NoError; later requests could not be told from served ones")
+	}
+	m.role, m.stopCode = Stopped, c.Code
+	out.note(Note{Kind: NoteStopped})
+	m.answerAll(c.Code, out)
+}
+
+// answerAll gives everybody who waits the same refusal.
+func (m *Machine) answerAll(code wire.ErrorCode, out *Out) {
+	for len(m.produces.waiting) > 0 {
+		w := m.produces.pop()
+		m.replyAppend(out, &w.appendResult, code)
+	}
+	for i := range m.fetches {
+		m.refuseFetch(m.fetches[i].request, code, out)
+	}
+	m.fetches = m.fetches[:0]
+	m.produceAlarm = never
+}
+
+// refusal is the code for a request that only a leader serves; wire.NoError if
+// this machine leads.
+func (m *Machine) refusal() wire.ErrorCode {
+	switch m.role {
+	case Leading:
+		return wire.NoError
+	case Stopped:
+		return m.stopCode
+	default:
+		return wire.NotLeaderOrFollower
+	}
+}
+
+// readerRefusal is the code for a reader that believes in a leader epoch. The
+// epoch is looked at first: a reader that is ahead of this broker, or behind the
+// cluster, must learn it even from a broker that does not lead.
+func (m *Machine) readerRefusal(epoch ident.LeaderEpoch) wire.ErrorCode {
+	if m.role == Stopped || m.role == Unassigned {
+		return m.refusal()
+	}
+	if epoch != ident.NoLeaderEpoch {
+		if epoch < m.leaderEpoch {
+			return wire.FencedLeaderEpoch
+		}
+		if epoch > m.leaderEpoch {
+			return wire.UnknownLeaderEpoch
+		}
+	}
+	return m.refusal()
+}
+
+// reply appends an answer and returns it to be filled in.
+func (m *Machine) reply(out *Out, id ident.RequestID, kind ReplyKind, code wire.ErrorCode) *Reply {
+	leader := m.leader
+	if m.role == Resigned {
+		leader = ident.NoBroker // a client must not be sent back here
+	}
+	out.Reply = append(out.Reply, Reply{Request: id, Kind: kind, Code: code, Leader: leader, LeaderEpoch: m.leaderEpoch})
+	return &out.Reply[len(out.Reply)-1]
+}

@@ -1,6 +1,9 @@
 package partition
 
-import "github.com/troupe-broker/troupe/wire/ident"
+import (
+	"github.com/troupe-broker/troupe/wire"
+	"github.com/troupe-broker/troupe/wire/ident"
+)
 
 // Out is what one Step asks of the shell. Duties are done in field order: what is
 // persisted must be so before anything below leaves the process.
@@ -20,6 +23,9 @@ func (o *Out) Reset() {
 	o.Persist, o.Flush, o.Propose = o.Persist[:0], false, o.Propose[:0]
 	o.Reply, o.Arm, o.Note = o.Reply[:0], o.Arm[:0], o.Note[:0]
 }
+
+// note appends a note.
+func (o *Out) note(n Note) { o.Note = append(o.Note, n) }
 
 // WriteKind says what a [Write] is about.
 type WriteKind int8
@@ -76,7 +82,7 @@ const (
 type Reply struct {
 	Request ident.RequestID
 	Kind    ReplyKind
-	Code    Code // CodeNone: the part below holds
+	Code    wire.ErrorCode // wire.NoError: the part below holds
 	// Leader and LeaderEpoch are the leader this machine knows of, so that a
 	// refused client can be sent there (KIP-951).
 	Leader      ident.BrokerID
@@ -127,7 +133,7 @@ type DeleteRecordsReply struct{ LowWatermark ident.Offset }
 // timestamp; -1 is a legal one.
 type ListOffsetsReply struct {
 	Search       bool
-	SearchFailed Code // CodeNone: "no such record", offset and timestamp -1
+	SearchFailed wire.ErrorCode // wire.NoError: "no such record", offset and timestamp -1
 	UpTo         ident.Offset
 	Offset       ident.Offset
 	LeaderEpoch  ident.LeaderEpoch // of the record at Offset, or ident.NoLeaderEpoch

@@ -1,0 +1,139 @@
+package partition
+
+import (
+	"fmt"
+
+	"github.com/troupe-broker/troupe/wire"
+	"github.com/troupe-broker/troupe/wire/ident"
+)
+
+// become applies the partition's metadata record.
+func (m *Machine) become(now Now, c *Become, out *Out) {
+	if m.role == Stopped {
+		return
+	}
+	if c.LeaderEpoch < m.leaderEpoch ||
+		c.LeaderEpoch == m.leaderEpoch && c.PartitionEpoch <= m.partitionEpoch {
+		out.note(Note{Kind: NoteStaleBecome, LeaderEpoch: c.LeaderEpoch})
+		return
+	}
+	newEpoch := c.LeaderEpoch > m.leaderEpoch
+	if !newEpoch && (c.Leader != m.leader || c.Strict != m.mode.strict) {
+		panic(fmt.Sprintf("partition: leader epoch %d had leader %d and write.caching=%v, now it has leader %d and %v",
+			c.LeaderEpoch, m.leader, !m.mode.strict, c.Leader, !c.Strict))
+	}
+	m.leader, m.leaderEpoch, m.partitionEpoch = c.Leader, c.LeaderEpoch, c.PartitionEpoch
+	m.replicas.assign(c, m.broker, newEpoch)
+	if newEpoch {
+		m.enterMode(c.Strict, out)
+	}
+	switch {
+	case newEpoch && c.Leader == m.broker:
+		m.lead(now, out)
+	case newEpoch:
+		m.follow(out)
+	case m.role == Leading:
+		out.note(Note{Kind: NoteISRChanged, LeaderEpoch: m.leaderEpoch, Count: m.replicas.isrSize})
+		m.failShortOfReplicas(out)
+		m.advance(out)
+		m.proposeISR(out)
+	}
+}
+
+// lead begins a leadership. Produces that wait from an earlier one of this broker
+// go on waiting: the batches are still in the log, since only a follower truncates.
+func (m *Machine) lead(now Now, out *Out) {
+	m.role = Leading
+	m.epochStart = m.end
+	// The entry is written even when no batch follows: after two elections without
+	// a write in between, a follower must still find where this epoch began.
+	if m.epochs.assign(m.leaderEpoch, m.end) {
+		out.Persist = append(out.Persist, Write{Kind: WriteEpoch, Offset: m.end, LeaderEpoch: m.leaderEpoch})
+	}
+	m.sizes.reset(m.end)
+	out.note(Note{Kind: NoteBecameLeader, Offset: m.epochStart, LeaderEpoch: m.leaderEpoch})
+	if m.end > m.flushed {
+		m.askFlush(now, out)
+	}
+	if m.producers.Len() > 0 {
+		m.armProducers(now, out)
+	}
+	m.failShortOfReplicas(out)
+	m.advance(out)
+	m.answerFetches(out)
+}
+
+// follow ends a leadership, if there was one.
+func (m *Machine) follow(out *Out) {
+	m.role = Following
+	m.flushAlarm, m.producerAlarm = never, never
+	out.note(Note{Kind: NoteBecameFollower, LeaderEpoch: m.leaderEpoch})
+	m.answerAll(wire.NotLeaderOrFollower, out)
+}
+
+// mode is write.caching and how far its change has come.
+//
+// The mark on disk that says "strict, confirmed" lets a restarted replica count as
+// whole. So it may be set only when everything below the start of the first strict
+// epoch is flushed, and must be gone before anything unflushed counts.
+type mode struct {
+	strict    bool
+	marked    bool         // the mark is, or may still be, on disk
+	clearing  bool         // waits for StrictCleared of the current leader epoch
+	confirmAt ident.Offset // flushed end that confirms the mode; NoOffset: nothing to confirm
+}
+
+// enterMode applies the mode of a new leader epoch.
+func (m *Machine) enterMode(strict bool, out *Out) {
+	wasConfirming := m.mode.confirmAt != ident.NoOffset
+	m.mode.strict = strict
+	if !strict {
+		m.mode.confirmAt = ident.NoOffset
+		if m.mode.marked {
+			m.mode.clearing = true
+			out.Persist = append(out.Persist, Write{Kind: WriteStrictCleared, Offset: m.end, LeaderEpoch: m.leaderEpoch})
+		}
+		return
+	}
+	if m.mode.clearing {
+		// The removal was asked for and may be done already; the mark is made anew.
+		m.mode.clearing, m.mode.marked = false, false
+	}
+	if m.mode.marked {
+		return
+	}
+	if !wasConfirming {
+		m.mode.confirmAt = m.end
+	}
+	m.confirmStrict(out)
+}
+
+// confirmStrict asks for the mark once the flushed end allows it.
+func (m *Machine) confirmStrict(out *Out) {
+	if m.mode.confirmAt == ident.NoOffset || m.flushed < m.mode.confirmAt {
+		return
+	}
+	m.mode.confirmAt = ident.NoOffset
+	m.mode.marked = true
+	out.Persist = append(out.Persist, Write{Kind: WriteStrictConfirmed, Offset: m.flushed, LeaderEpoch: m.leaderEpoch})
+	out.note(Note{Kind: NoteStrictConfirmed, Offset: m.flushed, LeaderEpoch: m.leaderEpoch})
+}
+
+// strictCleared lets unflushed bytes of this replica count.
+func (m *Machine) strictCleared(c *StrictCleared, out *Out) {
+	if !m.mode.clearing || c.LeaderEpoch != m.leaderEpoch {
+		return
+	}
+	m.mode.clearing, m.mode.marked = false, false
+	if m.role == Leading {
+		m.advance(out)
+	}
+}
+
+// ownEnd is what this replica reports of its own log.
+func (m *Machine) ownEnd() ident.Offset {
+	if m.mode.strict || m.mode.clearing {
+		return m.flushed
+	}
+	return m.end
+}
