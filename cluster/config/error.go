@@ -6,13 +6,13 @@ import "fmt"
 type Code uint16
 
 const (
-	BadType    Code = 1001 // the text is not of the key's type
-	BadValue   Code = 1002 // the value is outside what the key allows
-	RefusedKey Code = 1003 // the key stands for something this build does not do
-	UnknownKey Code = 1004 // no such key
-	NotDynamic Code = 1005 // the key cannot change while the broker runs
-	Duplicate  Code = 1006 // the key is given twice
-	Conflict   Code = 1007 // two keys contradict each other
+	BadType    Code = 1001 // TRP-1001: the text is not of the key's type
+	BadValue   Code = 1002 // TRP-1002: the value is outside what the key allows
+	RefusedKey Code = 1003 // TRP-1003: the key stands for something this build does not do
+	UnknownKey Code = 1004 // TRP-1004: no such key
+	NotDynamic Code = 1005 // TRP-1005: the key cannot change while the broker runs
+	Duplicate  Code = 1006 // TRP-1006: the key is given twice
+	Conflict   Code = 1007 // TRP-1007: two keys contradict each other
 )
 
 // String prints the code as users see it.

@@ -1,0 +1,183 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/printer"
+	"github.com/goccy/go-yaml/token"
+)
+
+// Bounds of a configuration file. A real one has a few hundred lines.
+const (
+	fileBytesMax = 1 << 20
+	fileDepthMax = 16
+)
+
+// FileError is a file that cannot be read, or is not YAML.
+type FileError struct {
+	Where   string // file, or file:line:column
+	Reason  string
+	Excerpt string
+	Err     error
+}
+
+// Error prints place and reason.
+func (e *FileError) Error() string { return e.Where + ": " + e.Reason }
+
+// Unwrap gives the cause.
+func (e *FileError) Unwrap() error { return e.Err }
+
+// fromFile reads a YAML file.
+func fromFile(name string) (layer, Problems, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, nil, &FileError{Where: name, Reason: "cannot be read: " + reason(err), Err: err}
+	}
+	if info.Size() > fileBytesMax {
+		return nil, nil, &FileError{Where: name, Reason: fmt.Sprintf("has %d bytes, more than the %d that a configuration may have", info.Size(), fileBytesMax)}
+	}
+	src, err := os.ReadFile(name)
+	if err != nil {
+		return nil, nil, &FileError{Where: name, Reason: "cannot be read: " + reason(err), Err: err}
+	}
+	return fromYAML(name, src)
+}
+
+func reason(err error) string {
+	var path *os.PathError
+	if errors.As(err, &path) {
+		return path.Err.Error()
+	}
+	return err.Error()
+}
+
+// fromYAML reads a document of keys. The text of a value is kept as it stands in the file, so that 007 or 1_000 reach
+// the check as they were typed.
+func fromYAML(name string, src []byte) (layer, Problems, error) {
+	parsed, err := parser.ParseBytes(src, 0)
+	if err != nil {
+		fe := &FileError{Where: name, Reason: err.Error(), Err: err}
+		var syntax *yaml.SyntaxError
+		if errors.As(err, &syntax) {
+			fe.Reason = syntax.Message
+			fe.Where = place(name, syntax.Token)
+			fe.Excerpt = excerpt(syntax.Token)
+		}
+		return nil, nil, fe
+	}
+	d := &document{name: name, layer: layer{}}
+	for i, doc := range parsed.Docs {
+		if doc.Body == nil || doc.Body.Type() == ast.NullType || doc.Body.Type() == ast.CommentType {
+			continue
+		}
+		if i > 0 && len(d.layer) > 0 {
+			return nil, nil, d.refuse(doc.Body, "there is a second document; keep one")
+		}
+		if err := d.mapping(doc.Body, "", 0); err != nil {
+			return nil, nil, err
+		}
+	}
+	return d.layer, d.problems, nil
+}
+
+type document struct {
+	name     string
+	layer    layer
+	problems Problems
+}
+
+func (d *document) refuse(n ast.Node, why string) error {
+	return &FileError{Where: place(d.name, n.GetToken()), Reason: why, Excerpt: excerpt(n.GetToken())}
+}
+
+// mapping reads the keys below prefix.
+func (d *document) mapping(n ast.Node, prefix string, depth int) error {
+	var values []*ast.MappingValueNode
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		values = n.Values
+	case *ast.MappingValueNode:
+		values = []*ast.MappingValueNode{n}
+	default:
+		return d.refuse(n, "keys and values are expected here, such as `log.retention.ms: 3600000`")
+	}
+	if depth == fileDepthMax {
+		return d.refuse(n, fmt.Sprintf("keys are nested more than %d deep", fileDepthMax))
+	}
+	for _, v := range values {
+		if err := d.entry(v, prefix, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *document) entry(v *ast.MappingValueNode, prefix string, depth int) error {
+	key, ok := v.Key.(ast.ScalarNode)
+	if !ok || v.Key.Type() == ast.MergeKeyType {
+		return d.refuse(v.Key, "a key is a plain word here")
+	}
+	name := prefix + key.GetToken().Value
+	switch value := v.Value.(type) {
+	case *ast.MappingNode, *ast.MappingValueNode:
+		return d.mapping(value, name+".", depth+1)
+	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
+		return d.refuse(v.Value, name+" takes a word, a number or a list of words")
+	case *ast.NullNode:
+		return d.refuse(v.Key, fmt.Sprintf("%s has no value; write \"\" for an empty one", name))
+	}
+	text, err := d.text(v.Value, name)
+	if err != nil {
+		return err
+	}
+	tk := v.Key.GetToken()
+	s := Setting{Name: name, Text: text, Where: place(d.name, tk), Excerpt: excerpt(tk), rank: tk.Position.Line}
+	if p := d.layer.add(s); p != nil {
+		d.problems = append(d.problems, p)
+	}
+	return nil
+}
+
+// text reads a scalar, or a list of scalars, which Kafka writes with commas.
+func (d *document) text(n ast.Node, name string) (string, error) {
+	switch n := n.(type) {
+	case *ast.LiteralNode:
+		return n.Value.Value, nil
+	case *ast.SequenceNode:
+		words := make([]string, len(n.Values))
+		for i, item := range n.Values {
+			scalar, ok := item.(ast.ScalarNode)
+			if !ok {
+				return "", d.refuse(item, name+" is a list of words; this item is none")
+			}
+			words[i] = scalar.GetToken().Value
+		}
+		return strings.Join(words, ","), nil
+	case ast.ScalarNode:
+		return n.GetToken().Value, nil
+	}
+	return "", d.refuse(n, name+" takes a word, a number or a list of words")
+}
+
+// place is file:line:column.
+func place(name string, tk *token.Token) string {
+	if tk == nil || tk.Position == nil {
+		return name
+	}
+	return fmt.Sprintf("%s:%d:%d", name, tk.Position.Line, tk.Position.Column)
+}
+
+// excerpt prints the line of a token with its neighbours and a caret.
+func excerpt(tk *token.Token) string {
+	if tk == nil || tk.Position == nil {
+		return ""
+	}
+	var p printer.Printer
+	return strings.Trim(p.PrintErrorToken(tk, false), "\n")
+}
