@@ -209,12 +209,6 @@ func (v View) StampLogAppendTime(now ident.Millis) {
 	v.setCRC()
 }
 
-// stampMaxTimestamp corrects maxTimestamp and writes the CRC anew.
-func (v View) stampMaxTimestamp(ts ident.Millis) {
-	v.setMaxTimestamp(ts)
-	v.setCRC()
-}
-
 func (v View) setAttributes(a Attributes) {
 	binary.BigEndian.PutUint16(v[atAttributes:], uint16(a))
 }
