@@ -219,9 +219,13 @@ func (s *source) snappyWhole() error {
 	return nil
 }
 
-// zstdWindowMax is the greatest window that Kafka's own decoder takes. Decoding
-// into one buffer does not allocate it.
-const zstdWindowMax = 1 << 27
+const (
+	// zstdWindowMax is the greatest window that Kafka's own decoder takes.
+	// Decoding into one buffer does not allocate it.
+	zstdWindowMax = 1 << 27
+	// zstdBlockMax is the most that one block of a frame decodes to.
+	zstdBlockMax = 128 << 10
+)
 
 func (s *source) zstdWhole() error {
 	if s.zstd == nil {
@@ -232,24 +236,31 @@ func (s *source) zstdWhole() error {
 		}
 		s.zstd = d
 	}
-	// The frame may declare its size, but only decoding proves it: the buffer
-	// grows by four when the bytes that came out have filled it, so that all
-	// attempts together decode a third more than the last.
-	size := max(cap(s.window), windowFirst, 4*len(s.packed))
+	// A frame may declare its size, but only decoding proves it: the decoder is
+	// kept within the buffer, and the buffer grows by four when it was too small,
+	// so that all attempts together decode a third more than the last. The decoder
+	// does not always say that space was the trouble; but then it stopped less
+	// than a block before the end of the buffer.
+	limit := s.left + zstdBlockMax
+	size := max(cap(s.window), windowFirst+zstdBlockMax)
 	for {
-		size = min(size, s.left)
+		size = min(size, limit)
 		if cap(s.window) < size {
 			s.window = make([]byte, 0, size)
 		}
 		out, err := s.zstd.DecodeAll(s.packed, s.window[:0:size])
 		if err == nil {
+			if len(out) > s.left {
+				return s.tooLarge()
+			}
 			s.window = out
 			return nil
 		}
-		if !errors.Is(err, zstd.ErrDecoderSizeExceeded) {
+		cramped := errors.Is(err, zstd.ErrDecoderSizeExceeded) || len(out)+zstdBlockMax >= size
+		switch {
+		case !cramped:
 			return s.damaged(err)
-		}
-		if size == s.left {
+		case size == limit:
 			return s.tooLarge()
 		}
 		size *= 4

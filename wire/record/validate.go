@@ -41,7 +41,7 @@ func Validate(scratch, batch []byte, now ident.Millis, r *Rules) (Result, error)
 	convert := target != h.Attributes.Codec()
 	res := Result{LogAppendTime: ident.NoTimestamp, MaxTimestampDelta: h.LastOffsetDelta}
 	if convert || r.walks(&h, now) {
-		w := walk{rules: r, now: now, header: &h}
+		w := walk{rules: r, now: now, count: h.Count, control: h.Attributes.Control()}
 		if h.Attributes.Codec() != CodecNone {
 			decompressing <- struct{}{}
 			defer func() { <-decompressing }()
@@ -57,7 +57,8 @@ func Validate(scratch, batch []byte, now ident.Millis, r *Rules) (Result, error)
 		res.MaxTimestampDelta = w.maxDelta
 		h.MaxTimestamp = w.maxTimestamp
 		if convert {
-			return w.converted(scratch, res, target)
+			h.Attributes = h.Attributes.WithCodec(target)
+			return w.converted(scratch, h, res)
 		}
 	}
 	stamp(&h, &res, r, now)
@@ -166,10 +167,11 @@ func stamp(h *Header, res *Result, r *Rules, now ident.Millis) {
 
 // walk looks at the records of one batch.
 type walk struct {
-	rules  *Rules
-	now    ident.Millis
-	header *Header
-	keep   *[]byte // collects the records, uncompressed, for conversion
+	rules   *Rules
+	now     ident.Millis
+	count   int32 // of the records, by the header
+	control bool
+	keep    *[]byte // collects the records, uncompressed, for conversion
 
 	index        int32
 	maxTimestamp ident.Millis
@@ -225,7 +227,7 @@ func (w *walk) look(rec *Record) {
 		w.fault(ReasonInvalidRecord, func() string {
 			return fmt.Sprintf("its offset delta is %d; the offsets of a new batch have no gaps", rec.OffsetDelta)
 		})
-	case w.rules.Compacted && rec.Key == nil && !w.header.Attributes.Control():
+	case w.rules.Compacted && rec.Key == nil && !w.control:
 		w.fault(ReasonInvalidRecord, func() string { return "a record of a compacted topic needs a key" })
 	case w.rules.TimestampType == CreateTime && w.rules.outOfRange(rec.Timestamp, w.now):
 		w.fault(ReasonTimestamp, func() string {
@@ -249,25 +251,23 @@ func (w *walk) fault(reason Reason, message func() string) {
 }
 
 func (w *walk) blame() error {
-	e := refuse(w.reason, "%d of %d records are refused; the first is record %d: %s", w.blames, w.header.Count, w.blamed[0].Index, w.blamed[0].Message)
+	e := refuse(w.reason, "%d of %d records are refused; the first is record %d: %s", w.blames, w.count, w.blamed[0].Index, w.blamed[0].Message)
 	e.Records = w.blamed
 	return e
 }
 
-// converted builds the batch anew with another codec. The records themselves stay
+// converted builds the batch anew with the codec that h names. The records themselves stay
 // as they are, byte for byte.
-func (w *walk) converted(scratch []byte, res Result, target Codec) (Result, error) {
-	h := *w.header
-	h.Attributes = h.Attributes.WithCodec(target)
+func (w *walk) converted(scratch []byte, h Header, res Result) (Result, error) {
 	stamp(&h, &res, w.rules, w.now)
 	_, v, err := seal(scratch[:0], h, w.rules.CompressionLevel, *w.keep)
 	switch {
 	case err != nil:
 		return Result{}, refuseBytes(ReasonCompression, err)
 	case len(v) > int(w.rules.MaxMessageBytes):
-		return Result{}, refuse(ReasonTooLarge, "the batch has %d bytes as %v, max.message.bytes allows %d", len(v), target, w.rules.MaxMessageBytes)
+		return Result{}, refuse(ReasonTooLarge, "the batch has %d bytes as %v, max.message.bytes allows %d", len(v), h.Attributes.Codec(), w.rules.MaxMessageBytes)
 	case len(v) > int(w.rules.SegmentBytes):
-		return Result{}, refuse(ReasonListTooLarge, "the batch has %d bytes as %v, segment.bytes is %d", len(v), target, w.rules.SegmentBytes)
+		return Result{}, refuse(ReasonListTooLarge, "the batch has %d bytes as %v, segment.bytes is %d", len(v), h.Attributes.Codec(), w.rules.SegmentBytes)
 	}
 	res.Batch, res.Header, res.Converted = v, v.Header(), true
 	return res, nil
