@@ -12,7 +12,7 @@ SEEDS       ?= 200
 FUZZ        ?= .
 FUZZ_TIME   ?= 20s
 
-.PHONY: help build test race lint layout golden fuzz sim interop interop-all kill bench ci
+.PHONY: help build test race lint layout golden fuzz sim interop interop-all chaos bench ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -48,13 +48,13 @@ sim: ## the broker in the simulated world: SEEDS=n worlds, or one with SEED=n
 	$(GO) test -count=1 ./actors/sim -args $(if $(SEED),-seed=$(SEED),-seeds=$(SEEDS))
 
 interop: ## real clients and Kafka's own tools, the smoke part (at most ten minutes)
-	$(GO) test -count=1 -timeout 10m ./bench/interop
+	$(GO) run ./bench/interop
 
 interop-all: ## the whole matrix of clients, codecs and acks
-	TROUPE_INTEROP=all $(GO) test -count=1 -timeout 60m ./bench/interop
+	$(GO) run ./bench/interop -suite all
 
-kill: ## kill -9 loops and hostile clients against the real binary; TROUPE_KILL_LOOPS=n for longer
-	$(GO) test -count=1 -timeout 30m -v ./bench/kill
+chaos: ## kill -9 loops and hostile clients against the real binary; TROUPE_TEST_KILL_LOOPS=n for longer
+	$(GO) test -count=1 -timeout 30m -v ./bench/chaos
 
 bench: ## per-partition throughput against floors and peers, raw files and one page
 	$(GO) run ./bench/partition

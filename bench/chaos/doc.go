@@ -1,0 +1,28 @@
+// Package chaos runs the real binary in bad company: it kills the broker while clients write, and lets a thousand hostile
+// connections at it while one client works. What must hold is written as checks on what clients saw, never on what the
+// broker says of itself.
+//
+// # What a kill must not take
+//
+// Writers (writer.go) send numbered records with acks=all and remember where each was acknowledged. A broker is killed with
+// SIGKILL in the middle, started again, and the log is read as a consumer reads it (history.go). Then, for every partition:
+//
+//   - offsets follow each other without a gap;
+//   - every acknowledged record lies at the offset that was acknowledged, byte for byte;
+//   - each writer's records are there in the order in which they were sent, each once: the retry of a request whose answer the
+//     kill swallowed is recognised;
+//   - whatever a reader was given before a kill is there after it, at the same offset;
+//   - a topic whose creation was answered exists, one whose deletion was answered does not.
+//
+// SIGKILL leaves the kernel's page cache alone, so this holds for write.caching=true as well; both classes run.
+//
+// # What hostile connections must not take
+//
+// Clients that send noise, announce huge frames, dribble bytes, never read, or send batches that lie (hostile.go) are closed
+// or held; the broker's memory stays within a bound, no descriptor is left behind, and a well-behaved client's latency
+// stays within twice what it was alone.
+//
+// # Size
+//
+// `go test` runs the small form. TROUPE_TEST_KILL_LOOPS and TROUPE_TEST_HOSTILE_SECONDS make it longer.
+package chaos

@@ -1,0 +1,117 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/troupe-broker/troupe/bench/peer"
+)
+
+const mebibyte = 1 << 20
+
+func TestHostileConnectionsDoNotDisturbAWorkingClient(t *testing.T) {
+	seconds := fromEnv(t, "TROUPE_TEST_HOSTILE_SECONDS", 8)
+	const (
+		hostile  = 1000
+		interval = 10 * time.Millisecond
+		poolSize = 64 * mebibyte
+		topic    = "victim"
+	)
+	b := startBroker(t, fmt.Sprintf("queued.max.request.bytes=%d", poolSize))
+	caching := "true" // the disk's own tail is not what is measured
+	if _, err := newAdmin(t, b.Addr).CreateTopic(t.Context(), 1, 1, map[string]*string{"write.caching": &caching}, topic); err != nil {
+		t.Fatal(err)
+	}
+	duration := time.Duration(seconds) * time.Second
+
+	alone, err := Behave(t.Context(), b.Addr, topic, interval, duration/2)
+	if err != nil {
+		t.Fatalf("alone: %v", err)
+	}
+	before := resources(t, b)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	swarm := make(chan int, 1)
+	go func() { swarm <- Swarm(ctx, b.Addr, Attacks(topic), hostile, 1) }()
+	time.Sleep(2 * time.Second) // until all are connected
+	among, err := Behave(t.Context(), b.Addr, topic, interval, duration)
+	if err != nil {
+		t.Errorf("among hostile connections: %v", err)
+	}
+	during := resources(t, b)
+	cancel()
+	connections := <-swarm
+	if err := b.Alive(); err != nil {
+		t.Fatal(err)
+	}
+
+	baseline, p99 := percentile(alone, 0.99), percentile(among, 0.99)
+	t.Logf("%d connections made, %d open; p99 %v alone, %v among them; memory %d MiB before, %d MiB during; descriptors %d before, %d during",
+		connections, hostile, baseline, p99, before.memory/mebibyte, during.memory/mebibyte, before.descriptors, during.descriptors)
+	if connections < hostile {
+		t.Errorf("only %d hostile connections came about", connections)
+	}
+	// A tail below two milliseconds is the scheduler's, on a machine that the attackers share.
+	if limit := max(2*baseline, 2*time.Millisecond); p99 > limit {
+		t.Errorf("p99 of the working client is %v, more than %v (alone: %v)", p99, limit, baseline)
+	}
+	// The pool, its reserved slot (a request of the greatest size), and 64 KiB for each connection.
+	if limit := before.memory + poolSize + 100*mebibyte + hostile*64<<10; during.memory > limit {
+		t.Errorf("the broker has %d MiB of its own, more than %d", during.memory/mebibyte, limit/mebibyte)
+	}
+	if !eventually(10*time.Second, func() bool { return resources(t, b).descriptors <= before.descriptors+2 }) {
+		t.Errorf("%d descriptors are open, and before there were %d", resources(t, b).descriptors, before.descriptors)
+	}
+	log, err := os.ReadFile(b.Log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range []string{"panic", "goroutine "} {
+		if strings.Contains(string(log), word) {
+			t.Errorf("the broker's log has %q:\n%s", word, peer.Tail(b.Log, 40))
+		}
+	}
+	if err := b.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+type resource struct {
+	memory      int64
+	descriptors int
+}
+
+func resources(t *testing.T, b *Broker) resource {
+	t.Helper()
+	usage, err := peer.ReadUsage(b.PID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", b.PID()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resource{usage.RssAnonBytes, len(open)}
+}
+
+func percentile(times []time.Duration, p float64) time.Duration {
+	sorted := slices.Sorted(slices.Values(times))
+	return sorted[min(int(float64(len(sorted))*p), len(sorted)-1)]
+}
+
+func eventually(patience time.Duration, holds func() bool) bool {
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		if holds() {
+			return true
+		}
+		if time.Now().After(deadline) {
+			return false
+		}
+	}
+}
