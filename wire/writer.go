@@ -1,6 +1,9 @@
 package wire
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // The append functions put one field of a message at the end of a buffer. A
 // message is written in one pass; only the length of a tagged field is needed
@@ -43,10 +46,13 @@ func appendNullArray(dst []byte, flexible bool) []byte {
 	return appendInt32(dst, -1)
 }
 
+// appendString cuts a string that is too long for the length field of its
+// version: only messages for people can be that long.
 func appendString[T []byte | string](dst []byte, s T, flexible bool) []byte {
 	if flexible {
 		dst = appendUvarint(dst, uint32(len(s))+1)
 	} else {
+		s = s[:min(len(s), math.MaxInt16)]
 		dst = appendInt16(dst, int16(len(s)))
 	}
 	return append(dst, s...)

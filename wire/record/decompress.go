@@ -45,7 +45,7 @@ func (b Bound) allowed(compressed int) int {
 // Storage that a source starts with, and that it keeps between batches.
 const (
 	windowFirst = 64 << 10
-	windowKept  = 1 << 20
+	windowKept  = 4 << 20
 )
 
 // source decompresses the records of one batch into its window. gzip, lz4 and
