@@ -19,6 +19,7 @@ type Image struct {
 	voters         []Voter                           // by node
 	topics         tree[string, *Topic]              // by name
 	ids            tree[ident.TopicID, *Topic]       // the same topics
+	folded         tree[string, string]              // names with . or _, by the form in which they collide
 	brokers        tree[ident.BrokerID, *Broker]     // registered
 	configs        tree[config.Resource, config.Set] // of everything but topics
 	features       []FeatureLevel                    // finalised, by name
@@ -31,6 +32,7 @@ func NewImage() *Image {
 	return &Image{
 		topics:  newTree[string, *Topic](strings.Compare),
 		ids:     newTree[ident.TopicID, *Topic](func(a, b ident.TopicID) int { return bytes.Compare(a[:], b[:]) }),
+		folded:  newTree[string, string](strings.Compare),
 		brokers: newTree[ident.BrokerID, *Broker](cmp.Compare[ident.BrokerID]),
 		configs: newTree[config.Resource, config.Set](config.Resource.Compare),
 	}

@@ -32,9 +32,25 @@ type Options struct {
 	UncommittedBytes int64 // of entries proposed and not committed, above which commands are refused; 64 MiB
 }
 
-// Promise is what a founder binds itself to: the cluster's name and its voters.
-type Promise struct {
-	ClusterID ident.ClusterID
-	Voters    []Voter
-	Features  []FeatureLevel // finalised from the first record on
+// withDefaults fills in the numbers that were left zero.
+func (o Options) withDefaults() Options {
+	def := func(field *int64, value int64) {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	def(&o.TickMs, 100)
+	def(&o.SessionMs, 6000)
+	def(&o.SnapshotBytes, 20<<20)
+	def(&o.KeepBytes, 4<<20)
+	def(&o.UncommittedBytes, 64<<20)
+	for _, f := range []struct {
+		field *int
+		value int
+	}{{&o.ElectionTicks, 10}, {&o.HeartbeatTicks, 1}, {&o.TopicsMax, 100_000}, {&o.PartitionsMax, 200_000}} {
+		if *f.field == 0 {
+			*f.field = f.value
+		}
+	}
+	return o
 }

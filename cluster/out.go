@@ -83,7 +83,8 @@ const (
 	NoteSnapshot                          // a snapshot of the image was made at Index
 	NoteRestored                          // a snapshot from the controller replaced the image
 	NoteDropped                           // a letter or entry could not be used; Text says why
-	NoteFailed                            // the raft log could not be written; the machine has stopped
+	NoteFailed                            // the raft log could not be written or read; the machine has stopped
+	NoteRaft                              // Raft itself warns
 )
 
 // Note is one thing that happened, for logs, metrics and transcripts. Fields that do not apply are zero.

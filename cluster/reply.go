@@ -17,7 +17,7 @@ type Reply struct {
 //sumtype:decl
 type ReplyBody interface{ replyBody() }
 
-// CreateTopicsReply answers CreateTopics, one result per topic in the request's order.
+// CreateTopicsReply answers CreateTopics, one result per topic name in the order of first mention.
 type CreateTopicsReply struct{ Topics []CreatedTopic }
 
 // CreatedTopic is the fate of one topic of CreateTopics.
@@ -40,7 +40,7 @@ type DeletedTopic struct {
 	Err  *Error
 }
 
-// CreatePartitionsReply answers CreatePartitions, one result per topic in the request's order.
+// CreatePartitionsReply answers CreatePartitions, one result per topic name in the order of first mention.
 type CreatePartitionsReply struct{ Topics []TopicResult }
 
 // TopicResult is the fate of one topic.

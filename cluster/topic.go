@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/troupe-broker/troupe/cluster/config"
@@ -96,4 +98,36 @@ type FeatureRange struct {
 type FeatureLevel struct {
 	Name  string
 	Level int16
+}
+
+// check verifies what the field comments promise.
+func (p *Partition) check() error {
+	if len(p.Replicas) == 0 {
+		return errors.New("no replicas")
+	}
+	if len(p.Directories) != 0 && len(p.Directories) != len(p.Replicas) {
+		return fmt.Errorf("%d directories for %d replicas", len(p.Directories), len(p.Replicas))
+	}
+	for _, l := range [...]struct {
+		name string
+		list []ident.BrokerID
+	}{{"replicas", p.Replicas}, {"ISR", p.ISR}, {"ELR", p.ELR}, {"last known ELR", p.LastKnownELR}, {"adding", p.Adding}, {"removing", p.Removing}} {
+		for i, b := range l.list {
+			if slices.Contains(l.list[:i], b) {
+				return fmt.Errorf("broker %d twice in the %s", b, l.name)
+			}
+			if !p.HasReplica(b) {
+				return fmt.Errorf("broker %d is in the %s and holds no replica", b, l.name)
+			}
+		}
+	}
+	for _, b := range p.ELR {
+		if p.InSync(b) {
+			return fmt.Errorf("broker %d in both ISR and ELR", b)
+		}
+	}
+	if p.Leader != ident.NoBroker && !p.InSync(p.Leader) {
+		return fmt.Errorf("leader %d outside the ISR %v", p.Leader, p.ISR)
+	}
+	return nil
 }

@@ -89,3 +89,77 @@ func number(s string) bool {
 	n, err := strconv.ParseInt(s, 10, 32)
 	return err == nil && n >= 0
 }
+
+// notEmpty wants some text.
+func notEmpty(v Value) string {
+	if v.Text == "" {
+		return "it must not be empty"
+	}
+	return ""
+}
+
+// oneDirectory wants exactly one word: more than one data directory does not exist yet.
+func oneDirectory(v Value) string {
+	if len(v.Words) != 1 {
+		return "it must be one directory; several data directories do not exist yet"
+	}
+	return ""
+}
+
+// retention wants -1 or a positive number, as Kafka does.
+func retention(v Value) string {
+	if v.Int != -1 && v.Int < 1 {
+		return "it must be -1 for no limit, or at least 1"
+	}
+	return ""
+}
+
+// roles wants what Kafka allows, the broker among it.
+func roles(v Value) string {
+	for i, w := range v.Words {
+		if w != "broker" && w != "controller" || slices.Contains(v.Words[:i], w) {
+			return "it must be broker,controller or broker"
+		}
+	}
+	if !slices.Contains(v.Words, "broker") {
+		return "a process that is only a controller does not exist; it must be broker,controller or broker"
+	}
+	return ""
+}
+
+// oneVoter wants at most one member of a quorum: starting each member of a bigger one as a cluster of its own would split what belongs together.
+func oneVoter(v Value) string {
+	if len(v.Words) > 1 {
+		return "it names a quorum of several controllers, and clusters of several brokers do not exist yet: name at most one"
+	}
+	return ""
+}
+
+// offsetReset wants a word of share.auto.offset.reset.
+func offsetReset(v Value) string {
+	if v.Text != "earliest" && v.Text != "latest" && !strings.HasPrefix(v.Text, "by_duration:P") {
+		return "it must be earliest, latest or by_duration: followed by an ISO 8601 duration such as PT1H"
+	}
+	return ""
+}
+
+// listenerList wants NAME://host:port words.
+func listenerList(v Value) string {
+	_, problem := parseListeners(v.Words)
+	return problem
+}
+
+// protocolMap wants NAME:PROTOCOL words.
+func protocolMap(v Value) string {
+	_, problem := parseProtocols(v.Words)
+	return problem
+}
+
+// hostPort wants host:port, or nothing.
+func hostPort(v Value) string {
+	if v.Text == "" {
+		return ""
+	}
+	_, _, problem := splitHostPort(v.Text)
+	return problem
+}

@@ -52,8 +52,9 @@ type Update uint8
 
 const (
 	ReadOnly    Update = iota // at the next start; not through AlterConfigs
-	PerBroker                 // dynamic, for one broker or as the cluster's default
-	ClusterWide               // dynamic, the same for all brokers
+	PerBroker                 // dynamic, for one broker at a time
+	ClusterWide               // dynamic, as the default of all brokers or for one
+	ClusterOnly               // dynamic, only as the default of all brokers: the controller decides by it
 )
 
 // String returns Kafka's word for the mode.
@@ -63,6 +64,8 @@ func (u Update) String() string {
 		return "per-broker"
 	case ClusterWide:
 		return "cluster-wide"
+	case ClusterOnly:
+		return "cluster-only"
 	}
 	return "read-only"
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -43,15 +44,10 @@ func (k *Key) shown(text string) string {
 
 // neutral tells whether a value of a refused key asks for nothing that does not exist.
 func (k *Key) neutral(v Value) bool {
-	if !k.Null && v.Text == k.Default {
+	if v.Text == "" {
 		return true
 	}
-	for _, n := range k.Neutral {
-		if v.Text == n {
-			return true
-		}
-	}
-	return false
+	return !k.Null && v.Text == k.Default || slices.Contains(k.Neutral, v.Text)
 }
 
 func parse(t Type, text string) (Value, string) {

@@ -1,0 +1,40 @@
+package cluster
+
+import (
+	"go.etcd.io/raft/v3"
+	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/troupe-broker/troupe/wire/ident"
+)
+
+// describeQuorum tells what the leader knows of the voters.
+func (c *Controller) describeQuorum(now Now) decision {
+	st := c.rn.BasicStatus()
+	reply := &DescribeQuorumReply{Leader: c.options.Broker, LeaderNode: c.options.Node, Term: st.GetTerm(), Committed: st.GetCommit()}
+	matched := map[ident.NodeID]uint64{}
+	c.rn.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) { matched[ident.NodeID(id)] = p.Match })
+	for _, v := range c.image.voters {
+		s := VoterState{Voter: v, LogEnd: matched[v.Node], LastFetch: -1, LastCaughtUp: -1}
+		if v.Node == c.options.Node {
+			s.LogEnd, s.LastFetch, s.LastCaughtUp = c.last, now.Wall, now.Wall
+		} else if clock, ok := c.voters[v.Node]; ok {
+			s.LastFetch, s.LastCaughtUp = clock.fetched, clock.caughtUp
+		}
+		reply.Voters = append(reply.Voters, s)
+	}
+	return decision{body: reply, read: true}
+}
+
+// heardVoter notes that a voter answered.
+func (c *Controller) heardVoter(now Now, from ident.NodeID, m *pb.Message) {
+	clock, ok := c.voters[from]
+	if !ok {
+		clock = voterClock{fetched: ident.NoTimestamp, caughtUp: ident.NoTimestamp}
+	}
+	clock.fetched = now.Wall
+	if m.GetType() == pb.MsgAppResp && !m.GetReject() && m.GetIndex() >= c.last {
+		clock.caughtUp = now.Wall
+	}
+	c.voters[from] = clock
+}
