@@ -30,6 +30,9 @@ type Ports interface {
 
 	// Directories tells the state of the data directories and what lies in them (API 35).
 	Directories(answer func([]Directory))
+
+	// Random fills b from the broker's source of randomness, at once: topic ids and the entropy of placements.
+	Random(b []byte)
 }
 
 // Place names a partition as a request did: by the topic's name, or by its id when Topic is empty.
