@@ -15,7 +15,7 @@ import (
 
 func newConfig(s *session) *cobra.Command {
 	cmd := &cobra.Command{Use: "config", Short: "Read and change settings of topics and brokers"}
-	cmd.AddCommand(newConfigDescribe(s), newConfigAlter(s))
+	cmd.AddCommand(newConfigDescribe(s), newConfigAlter(s), newConfigCheck(s), newConfigExplain(s))
 	return cmd
 }
 

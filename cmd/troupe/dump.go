@@ -100,7 +100,7 @@ func (s *session) dumpFile(path string, o dump.Options, spaced, titled bool) err
 			return wrapStdout(err)
 		}
 	}
-	t := &dumpTable{w: tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0)}
+	t := &dumpTable{w: tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0), inline: kind == dump.Segment && o.Records}
 	err := dump.File(path, o, t.add)
 	if flushErr := t.w.Flush(); err == nil && flushErr != nil {
 		err = wrapStdout(flushErr)
@@ -109,20 +109,49 @@ func (s *session) dumpFile(path string, o dump.Options, spaced, titled bool) err
 }
 
 // dumpTable prints items as columns named by their JSON keys. The columns are laid out a few hundred rows at a time,
-// since a segment may have millions.
+// since a segment may have millions. Batches with their records below them are lines of name=value instead.
 type dumpTable struct {
-	w    *tabwriter.Writer
-	head string
-	rows int
+	w      *tabwriter.Writer
+	inline bool
+	head   string
+	rows   int
 }
 
 func (t *dumpTable) add(item any) error {
+	names, cells, records := fieldsOf(item)
+	if t.inline {
+		pairs := make([]string, len(names))
+		for i := range names {
+			pairs[i] = names[i] + "=" + cells[i]
+		}
+		row(t.w, strings.Join(pairs, " "))
+		for _, r := range records {
+			row(t.w, "", "offset="+fmt.Sprint(r.Offset), "timestamp="+fmt.Sprint(r.Timestamp),
+				"key="+quoted(r.Key, r.KeyBase64), "value="+quoted(r.Value, r.ValueBase64), headers(r.Headers))
+		}
+		return wrapStdout(t.w.Flush())
+	}
 	const rowsTogether = 512
+	head := strings.ToUpper(strings.ReplaceAll(strings.Join(names, "\t"), "_", " "))
+	if t.rows > 0 && (head != t.head || t.rows%rowsTogether == 0) {
+		if err := t.w.Flush(); err != nil {
+			return wrapStdout(err)
+		}
+	}
+	if head != t.head {
+		row(t.w, head)
+		t.head = head
+	}
+	t.rows++
+	row(t.w, strings.Join(cells, "\t"))
+	return nil
+}
+
+// fieldsOf lists the JSON names of an item with their values as text, and apart from them the records of a batch.
+func fieldsOf(item any) (names, cells []string, records []dump.Record) {
 	v := reflect.ValueOf(item)
-	var names, cells []string
-	var records []dump.Record
 	for i := range v.NumField() {
-		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		cell := ""
 		switch field := v.Field(i).Interface().(type) {
 		case []dump.Record:
 			records = field
@@ -131,35 +160,14 @@ func (t *dumpTable) add(item any) error {
 			if field == nil {
 				continue
 			}
-			cells = append(cells, fmt.Sprint(*field))
+			cell = fmt.Sprint(*field)
 		default:
-			cells = append(cells, fmt.Sprint(field))
+			cell = fmt.Sprint(field)
 		}
-		names = append(names, strings.ToUpper(strings.ReplaceAll(name, "_", " ")))
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		names, cells = append(names, name), append(cells, cell)
 	}
-	if head := strings.Join(names, "\t"); head != t.head || t.rows%rowsTogether == 0 {
-		if t.rows > 0 {
-			if err := t.w.Flush(); err != nil {
-				return wrapStdout(err)
-			}
-		}
-		if head != t.head {
-			row(t.w, head)
-		}
-		t.head = head
-	}
-	t.rows++
-	row(t.w, strings.Join(cells, "\t"))
-	if len(records) == 0 {
-		return nil
-	}
-	if err := t.w.Flush(); err != nil {
-		return wrapStdout(err)
-	}
-	for _, r := range records {
-		row(t.w, "", "offset "+fmt.Sprint(r.Offset), "time "+fmt.Sprint(r.Timestamp), "key "+quoted(r.Key, r.KeyBase64), "value "+quoted(r.Value, r.ValueBase64), headers(r.Headers))
-	}
-	return wrapStdout(t.w.Flush())
+	return names, cells, records
 }
 
 // quoted prints text in quotes, other bytes as hexadecimal digits.

@@ -28,6 +28,8 @@ const (
 // Codes of the command line. Those of the configuration tables are in cluster/config.
 const (
 	codeConfigFile   = "TRP-1008"
+	codeListen       = "TRP-1009"
+	codeStart        = "TRP-1010"
 	codeFailed       = "TRP-1100"
 	codeUsage        = "TRP-1101"
 	codeUnreachable  = "TRP-1102"
@@ -50,6 +52,9 @@ type failure struct {
 	What string `json:"message"`
 	Hint string `json:"hint,omitempty"`
 	Exit int    `json:"exit"`
+
+	// Details are lines below the first: the source of a configuration, more problems of the same kind.
+	Details []string `json:"details,omitempty"`
 
 	cause error
 }
@@ -139,6 +144,9 @@ func (f *failure) report(w io.Writer, format string) {
 		}
 	}
 	line := "troupe: " + f.Error()
+	for _, detail := range f.Details {
+		line += "\n  " + detail
+	}
 	if f.Hint != "" {
 		line += "\n  hint: " + f.Hint
 	}
@@ -147,5 +155,9 @@ func (f *failure) report(w io.Writer, format string) {
 
 // flagsError is what cobra calls for a flag it cannot read.
 func flagsError(cmd *cobra.Command, err error) error {
-	return usage("`"+cmd.CommandPath()+" --help` shows the flags", "%w", err)
+	text := err.Error()
+	if i := strings.Index(text, ": strconv."); i >= 0 {
+		text = text[:i] + ": it is not a number of that kind"
+	}
+	return usage("`"+cmd.CommandPath()+" --help` shows the flags", "%s", text)
 }

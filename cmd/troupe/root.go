@@ -90,7 +90,9 @@ func unknownSubcommand(cmd *cobra.Command, args []string) error {
 	}
 	names := make([]string, 0, len(cmd.Commands()))
 	for _, sub := range cmd.Commands() {
-		names = append(names, sub.Name())
+		if !sub.Hidden {
+			names = append(names, sub.Name())
+		}
 	}
 	return usage("one of: "+strings.Join(names, ", "), "%s has no command %q", cmd.CommandPath(), args[0])
 }

@@ -137,7 +137,7 @@ func (d *document) entry(v *ast.MappingValueNode, prefix string, depth int) erro
 		return err
 	}
 	tk := v.Key.GetToken()
-	s := Setting{Name: name, Text: text, Where: place(d.name, tk), Excerpt: excerpt(tk), rank: tk.Position.Line}
+	s := Setting{Name: name, Text: text, Where: place(d.name, tk), Excerpt: excerpt(tk), Rank: tk.Position.Line}
 	if p := d.layer.add(s); p != nil {
 		d.problems = append(d.problems, p)
 	}

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/troupe-broker/troupe/cluster/config"
@@ -14,7 +15,7 @@ type Setting struct {
 	Where   string // file:line:column, the variable, or the flag
 	Excerpt string // the source around it, for a file
 
-	rank int // order in which a reader meets it: file by line, environment, flags
+	Rank int // order in which a reader meets it: file by line, environment, flags
 }
 
 // The ranks of the layers. A file has fewer lines than this.
@@ -64,16 +65,19 @@ func fromEnviron(environ []string, table *config.Table) (layer, Problems) {
 	}
 	for i, variable := range environ {
 		name, text, ok := strings.Cut(variable, "=")
-		if !ok || !strings.HasPrefix(name, EnvPrefix) || strings.HasPrefix(name, testPrefix) || contains(notSettings, name) {
+		if !ok || !strings.HasPrefix(name, EnvPrefix) || strings.HasPrefix(name, testPrefix) || slices.Contains(notSettings, name) {
 			continue
 		}
 		key, known := keys[name]
 		if !known {
-			// The dots are gone; the nearest name is looked for among names that would look the same.
-			problems = append(problems, unknown(Setting{Name: name, Text: text, Where: "environment", rank: rankEnviron + i}, nearest(name, mapKeys(keys))))
+			near := table.Nearest(strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, EnvPrefix), "_", ".")))
+			if near != "" {
+				near = EnvName(near)
+			}
+			problems = append(problems, unknown(Setting{Name: name, Text: text, Where: "environment", Rank: rankEnviron + i}, near))
 			continue
 		}
-		if p := l.add(Setting{Name: key, Text: text, Where: "environment variable " + name, rank: rankEnviron + i}); p != nil {
+		if p := l.add(Setting{Name: key, Text: text, Where: "environment variable " + name, Rank: rankEnviron + i}); p != nil {
 			problems = append(problems, p)
 		}
 	}
@@ -100,7 +104,7 @@ func fromFlags(flags []Flag) (layer, Problems) {
 	l := layer{}
 	var problems Problems
 	for i, f := range flags {
-		if p := l.add(Setting{Name: f.Name, Text: f.Text, Where: "flag " + f.As, rank: rankFlags + i}); p != nil {
+		if p := l.add(Setting{Name: f.Name, Text: f.Text, Where: "flag " + f.As, Rank: rankFlags + i}); p != nil {
 			problems = append(problems, p)
 		}
 	}

@@ -76,7 +76,7 @@ func Load(from Sources) (*Loaded, error) {
 		}
 	}
 	if len(problems) > 0 {
-		slices.SortStableFunc(problems, func(a, b *Problem) int { return cmp.Compare(a.rank, b.rank) })
+		slices.SortStableFunc(problems, func(a, b *Problem) int { return cmp.Compare(a.Rank, b.Rank) })
 		return nil, problems
 	}
 	loaded.Static = config.SetOf(entries...)
@@ -91,7 +91,7 @@ func located(s Setting, err error) *Problem {
 	}
 	placed := *e
 	placed.Where = s.Where
-	return &Problem{Error: &placed, Excerpt: s.Excerpt, rank: s.rank}
+	return &Problem{Error: &placed, Excerpt: s.Excerpt, Rank: s.Rank}
 }
 
 // suggest names the key that was most likely meant. The name of a topic's setting means the broker's default for it.
@@ -99,13 +99,5 @@ func suggest(name string, table *config.Table) string {
 	if topic, ok := config.Topic().Lookup(name); ok && len(topic.Synonyms) > 0 {
 		return topic.Synonyms[0].Name
 	}
-	return nearest(name, tableNames(table))
-}
-
-func tableNames(table *config.Table) []string {
-	names := make([]string, 0, table.Len())
-	for k := range table.All() {
-		names = append(names, k.Name)
-	}
-	return names
+	return table.Nearest(name)
 }

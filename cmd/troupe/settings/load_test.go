@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,7 +56,7 @@ log:
   segment.bytes: 1048576
 max.connections: 5
 max.connections.per.ip: 2
-log.dirs: [/a, "/b"]
+early.start.listeners: [A, "B"]
 broker.rack: "007"
 `)})
 	if err != nil {
@@ -63,7 +64,7 @@ broker.rack: "007"
 	}
 	for name, want := range map[string]string{
 		"log.retention.ms": "1000", "log.segment.bytes": "1048576", "max.connections": "5",
-		"max.connections.per.ip": "2", "log.dirs": "/a,/b", "broker.rack": "007",
+		"max.connections.per.ip": "2", "early.start.listeners": "A,B", "broker.rack": "007",
 	} {
 		if v, _ := loaded.Static.Get(name); v != want {
 			t.Errorf("%s is %q, want %q", name, v, want)
@@ -138,7 +139,7 @@ func TestFilesThatAreNoConfiguration(t *testing.T) {
 		{"twice", "num.partitions: 1\nnum.partitions: 2\n", ":2:1", "already defined"},
 		{"list", "- a\n- b\n", ":1:1", "keys and values"},
 		{"no value", "num.partitions:\n", ":1:1", "has no value"},
-		{"list of maps", "log.dirs:\n  - a: b\n", ":2:", "list of words"},
+		{"list of maps", "early.start.listeners:\n  - a: b\n", ":2:", "list of words"},
 		{"second document", "num.partitions: 1\n---\nbroker.rack: a\n", ":3:", "second document"},
 		{"anchor", "num.partitions: &x 1\n", ":1:", "takes a word"},
 	} {
@@ -190,26 +191,10 @@ func TestEveryKeyHasAVariableOfItsOwn(t *testing.T) {
 		if other, twice := seen[name]; twice {
 			t.Errorf("%s stands for %s and %s", name, other, k.Name)
 		}
-		if contains(notSettings, name) || strings.HasPrefix(name, testPrefix) {
+		if slices.Contains(notSettings, name) || strings.HasPrefix(name, testPrefix) {
 			t.Errorf("%s of %s means something else", name, k.Name)
 		}
 		seen[name] = k.Name
-	}
-}
-
-func TestNearest(t *testing.T) {
-	known := []string{"log.retention.ms", "log.retention.bytes", "num.partitions", "broker.rack"}
-	for given, want := range map[string]string{
-		"log.retention.mss": "log.retention.ms",
-		"log.retnetion.ms":  "log.retention.ms", // swapped neighbours count once
-		"num.partition":     "num.partitions",
-		"brokr.rak":         "broker.rack",
-		"foo":               "",
-		"completely.else":   "",
-	} {
-		if got := nearest(given, known); got != want {
-			t.Errorf("nearest(%q) is %q, want %q", given, got, want)
-		}
 	}
 }
 

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+
+	"github.com/troupe-broker/troupe/cluster/config"
+)
+
+// advertiseHint is the command to type when a listener is on every interface and no address is advertised for it.
+func advertiseHint(static config.Set) string {
+	text, _ := static.Get("listeners")
+	for word := range strings.SplitSeq(text, ",") {
+		_, hostPort, named := strings.Cut(word, "://")
+		if !named {
+			hostPort = word
+		}
+		host, port, err := net.SplitHostPort(hostPort)
+		if err == nil && wildcard(host) {
+			return fmt.Sprintf("troupe serve --listen %s --advertise %s", hostPort, net.JoinHostPort(ownHost(), port))
+		}
+	}
+	return ""
+}
+
+// openDoors lists listeners that others than this machine reach. Clients are not authenticated, which a person should know.
+func openDoors(listeners []config.Listener) []string {
+	var open []string
+	for _, l := range listeners {
+		if !loopback(l.Host) {
+			open = append(open, address(l.Host, l.Port))
+		}
+	}
+	return open
+}
+
+func wildcard(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "" || err == nil && ip.IsUnspecified()
+}
+
+func loopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// ownHost is the address of this machine that others most likely reach: the first of an interface that is up and not a
+// loopback, else the host's name.
+func ownHost() string {
+	addresses, err := net.InterfaceAddrs()
+	if err == nil {
+		for _, a := range addresses {
+			if network, ok := a.(*net.IPNet); ok && network.IP.IsGlobalUnicast() && network.IP.To4() != nil {
+				return network.IP.String()
+			}
+		}
+	}
+	if name, err := os.Hostname(); err == nil && name != "" {
+		return name
+	}
+	return "HOST"
+}
+
+func address(host string, port uint16) string {
+	return net.JoinHostPort(host, fmt.Sprint(port))
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/troupe-broker/troupe/cluster/config"
+	"github.com/troupe-broker/troupe/cmd/troupe/settings"
+)
+
+// serveOptions is what the flags of `troupe serve` say. Each is an alias of a key; those that were not given say nothing.
+type serveOptions struct {
+	file  string
+	pairs []string // -X
+	cmd   *cobra.Command
+}
+
+// aliases are the flags that stand for a key. The later ones are a cluster's: they are taken as far as they mean
+// something for one broker, and the tables refuse the rest with words.
+var aliases = []struct{ flag, key, value, help string }{
+	{"listen", "listeners", "HOST:PORT", "address for clients"},
+	{"advertise", "advertised.listeners", "HOST:PORT", "address that clients are told to connect to"},
+	{"data-dir", "log.dirs", "DIR", "data directory"},
+	{"broker-id", "node.id", "N", "number of this broker in its cluster"},
+	{"rack", "broker.rack", "NAME", "rack that clients are told this broker is in"},
+	{"peer-listen", "peer.listen", "HOST:PORT", "address for other brokers"},
+	{"join", "join", "HOST:PORT", "brokers of the cluster to join"},
+	{"bootstrap-expect", "bootstrap.expect", "N", "number of brokers that form the cluster"},
+}
+
+// register adds the flags to a command.
+func (o *serveOptions) register(cmd *cobra.Command) {
+	o.cmd = cmd
+	flags := cmd.Flags()
+	for _, a := range aliases {
+		key, ok := config.Broker().Lookup(a.key)
+		if !ok {
+			panic("serve: the flag --" + a.flag + " stands for " + a.key + ", which is no key")
+		}
+		flags.String(a.flag, "", fmt.Sprintf("%s, `%s` (key %s, default %s)", a.help, a.value, a.key, shownDefault(key)))
+	}
+	flags.StringVarP(&o.file, "config", "c", "", "YAML `FILE` of settings (env TROUPE_CONFIG)")
+	flags.StringArrayVarP(&o.pairs, "set", "X", nil, "setting, `KEY=VALUE`; may be given again")
+	must(cmd.MarkFlagFilename("config", "yaml", "yml"))
+	must(cmd.MarkFlagDirname("data-dir"))
+	must(cmd.RegisterFlagCompletionFunc("set", completeKeys))
+}
+
+func shownDefault(key *config.Key) string {
+	if key.Name == "log.dirs" { // the plural wins where both are set, and the singular has the default
+		key, _ = config.Broker().Lookup("log.dir")
+	}
+	if key.Null || key.Default == "" {
+		return "none"
+	}
+	return key.Default
+}
+
+// completeKeys offers the names of the keys for -X.
+func completeKeys(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	for k := range config.Broker().All() {
+		if k.Class == config.Honoured && !k.Internal {
+			names = append(names, k.Name+"=")
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+}
+
+// load reads all layers, and resolves what they mean for this broker.
+func (o *serveOptions) load(s *session) (*settings.Loaded, config.BrokerValues, error) {
+	from := settings.Sources{File: o.file, Environ: s.environ()}
+	if from.File == "" {
+		from.File, _ = s.env("TROUPE_CONFIG")
+	}
+	for _, a := range aliases {
+		if o.cmd.Flags().Changed(a.flag) {
+			text, err := o.cmd.Flags().GetString(a.flag)
+			must(err)
+			from.Flags = append(from.Flags, settings.Flag{Name: a.key, Text: text, As: "--" + a.flag})
+		}
+	}
+	for _, pair := range o.pairs {
+		f, err := settings.ParseX(pair)
+		if err != nil {
+			return nil, config.BrokerValues{}, usage("for example -X log.retention.ms=3600000", "%w", err)
+		}
+		from.Flags = append(from.Flags, f)
+	}
+	loaded, err := settings.Load(from)
+	if err != nil {
+		return nil, config.BrokerValues{}, configFailure(err)
+	}
+	values, err := config.BrokerOf(config.Stack{Static: loaded.Static})
+	var bad *config.Error
+	if errors.As(err, &bad) {
+		bad.Where = loaded.Where(bad.Key)
+		f := asFailure(bad)
+		if bad.Key == "listeners" {
+			f.Hint = advertiseHint(loaded.Static)
+		}
+		return nil, config.BrokerValues{}, f
+	}
+	return loaded, values, err
+}
+
+// configFailure turns what is wrong with a configuration into what a person reads: the first problem with its source, and
+// the others below it.
+func configFailure(err error) error {
+	var file *settings.FileError
+	if errors.As(err, &file) {
+		f := fail(codeConfigFile, "", "%w", err)
+		f.Exit = exitUsage
+		f.Details = lines(file.Excerpt)
+		return f
+	}
+	var problems settings.Problems
+	if !errors.As(err, &problems) {
+		return err
+	}
+	f := asFailure(problems[0].Error)
+	f.Details = lines(problems[0].Excerpt)
+	for _, p := range problems[1:] {
+		f.Details = append(append(f.Details, p.Error.Error()), lines(p.Excerpt)...)
+	}
+	return f
+}
+
+func lines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
