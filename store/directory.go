@@ -1,11 +1,32 @@
 package store
 
 import (
+	"errors"
+	"fmt"
 	"io"
+	"path/filepath"
+	"sync"
 
 	"github.com/troupe-broker/troupe/wire/ident"
 	"github.com/troupe-broker/troupe/wire/record"
 )
+
+// Files of a data directory.
+const (
+	lockFile    = ".lock"
+	cleanFile   = ".kafka_cleanshutdown"
+	marksFile   = "recovery-point-offset-checkpoint"
+	startsFile  = "log-start-offset-checkpoint"
+	errorFile   = "io-error"
+	ballastFile = "ballast"
+	// suffixSealed marks the second copy of a checkpoint, with a checksum. It is
+	// written first and believed first; Kafka's tools read the plain one.
+	suffixSealed = ".sealed"
+)
+
+// ballastBytes is set aside so that the small files which free space (log starts,
+// durable marks) can still be written when the disk is full.
+const ballastBytes = 2 << 20
 
 // DirectoryOptions says which data directory to open and for whom.
 type DirectoryOptions struct {
@@ -15,53 +36,75 @@ type DirectoryOptions struct {
 	Cluster     ident.ClusterID // empty while the broker belongs to none
 	Rand        io.Reader       // for a new directory's ids
 	Generations *Generations
-	Background  func(job func()) // see LogOptions
+	// Background runs jobs one after another, in order, off the caller's
+	// goroutine; see [Worker]. Nil runs each in place, as simulations want.
+	Background func(job func())
 	// Parallel bounds the goroutines of a flush round. 0: 16. 1: none, in place,
 	// as simulations want.
 	Parallel int
 }
 
-// Meta is the identity of a data directory, kept in meta.properties.
-type Meta struct {
-	Cluster   ident.ClusterID // empty until the broker has joined or formed one
-	Broker    ident.BrokerID
-	Directory ident.DirectoryID
-	Node      ident.NodeID // Raft node id
-}
-
 // Directory is one open data directory. Its methods may be called from several
 // goroutines.
-type Directory struct{}
+type Directory struct {
+	o      DirectoryOptions
+	health *health
+	lock   io.Closer
+	whole  Dir // of the data directory, open since before the first write
 
-// Opened tells how a directory was found.
-type Opened struct {
-	Created     bool              // it was new
-	Mode        RecoveryMode      // how its logs are to be recovered
-	CleanEpoch  ident.BrokerEpoch // the epoch in the clean marker, NoBrokerEpoch without one
-	ErrorMarked bool              // an I/O error was on record
-	Strays      []string          // partition directories set aside now
-	Logs        []LogDir          // partition directories, by name
+	mu     sync.Mutex // guards all below
+	meta   Meta
+	slots  map[uint64]*slot // of logs that are not open, by logKey
+	logs   map[ident.TopicPartition]*entry
+	closed bool
+	// tainted: an error of this boot is on record. It is over when every log that
+	// was here then has been recovered.
+	tainted bool
+	marked  bool // the durable marks could be read
+
+	write   sync.Mutex // held while checkpoints are written, so that none overtakes another
+	ballast bool       // the ballast file is there; guarded by write
+	control *controlBlock
 }
 
-// LogDir is a partition directory that was found.
-type LogDir struct {
-	Partition ident.TopicPartition
-	Topic     ident.TopicID
+// entry is what the directory knows of one log.
+type entry struct {
+	standing *standing
+	strict   bool
+	log      *Log         // while it is open
+	mode     RecoveryMode // how it is to be recovered when it is opened
+	found    bool         // it was here when the directory was opened, and was not opened since
 }
-
-// OpenDirectory locks and opens a data directory, making it when it does not
-// exist. Errors are *Error with a code and words for the user.
-func OpenDirectory(o DirectoryOptions) (*Directory, Opened, error) { panic("not written yet") }
 
 // Path is the directory's path.
-func (d *Directory) Path() string { panic("not written yet") }
+func (d *Directory) Path() string { return d.o.Path }
 
 // Meta is the directory's identity.
-func (d *Directory) Meta() Meta { panic("not written yet") }
+func (d *Directory) Meta() Meta {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.meta
+}
 
-// JoinCluster writes the cluster id into meta.properties, durably. It may be done
-// once.
-func (d *Directory) JoinCluster(id ident.ClusterID) error { panic("not written yet") }
+// JoinCluster writes the cluster id into meta.properties, durably. A directory
+// belongs to one cluster for ever: another id is an *Error with CodeForeign.
+func (d *Directory) JoinCluster(id ident.ClusterID) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.meta.Cluster == id {
+		return nil
+	}
+	if d.meta.Cluster != "" {
+		return coded(CodeForeign, nil, "%s belongs to cluster %s, not to %s; use another data directory", d.o.Path, d.meta.Cluster, id)
+	}
+	m := d.meta
+	m.Cluster = id
+	if err := d.replace(metaFile, encodeMeta(m)); err != nil {
+		return err
+	}
+	d.meta = m
+	return nil
+}
 
 // LogHooks are the owner's ears for one log; see [LogOptions].
 type LogHooks struct {
@@ -71,29 +114,239 @@ type LogHooks struct {
 }
 
 // OpenLog opens or creates the log of tp below this directory with what the
-// directory knows about it.
+// directory knows about it. With ErrStray the old directory was set aside, and a
+// second call creates the log. A log may be opened once at a time.
 func (d *Directory) OpenLog(tp ident.TopicPartition, id ident.TopicID, c LogConfig, h LogHooks, now ident.Millis) (*Log, Recovery, error) {
-	panic("not written yet")
+	if err := d.health.check(); err != nil {
+		return nil, Recovery{}, err
+	}
+	o := LogOptions{
+		FS: d.o.FS, Path: filepath.Join(d.o.Path, partitionDirName(tp)), Partition: tp, Topic: id,
+		Config: c, Generations: d.o.Generations, Now: now, Background: d.o.Background,
+		Producers: h.Producers, OnSnapshot: h.OnSnapshot, OnBatch: h.OnBatch,
+		health: d.health, lowered: d.lowerMarks, onClose: d.logClosed,
+	}
+	e, err := d.admit(&o)
+	if err != nil {
+		return nil, Recovery{}, err
+	}
+	l, r, err := OpenLog(o)
+	if errors.Is(err, ErrStray) {
+		if moved := d.setAsideStray(tp); moved != nil {
+			err = errors.Join(err, moved)
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err = d.settle(tp, e, l, &o, err); err != nil {
+		return nil, Recovery{}, err
+	}
+	return l, r, nil
+}
+
+// admit fills the hint and the slot of a log about to be opened.
+func (d *Directory) admit(o *LogOptions) (*entry, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil, fmt.Errorf("data directory %s: %w", d.o.Path, ErrClosed)
+	}
+	e := d.logs[o.Partition]
+	if e == nil {
+		e = &entry{standing: &standing{}}
+		d.logs[o.Partition] = e
+	} else if e.log != nil {
+		return nil, fmt.Errorf("the log of %s is open already", o.Partition)
+	}
+	o.standing = e.standing
+	o.Hint = RecoveryHint{Mode: e.mode, Mark: ident.Offset(e.standing.mark.Load()), Start: ident.Offset(e.standing.start.Load())}
+	if e.found && !d.marked {
+		o.Hint.Mark = ident.NoOffset
+	}
+	key := logKey(o.Topic, o.Partition.Partition)
+	if o.slot = d.slots[key]; o.slot == nil {
+		o.slot = d.control.take()
+	}
+	delete(d.slots, key)
+	return e, nil
+}
+
+// settle notes that a log was opened, or could not be. Caller holds mu.
+func (d *Directory) settle(tp ident.TopicPartition, e *entry, l *Log, o *LogOptions, err error) error {
+	switch {
+	case err == nil:
+		e.log, e.found = l, false
+	case errors.Is(err, ErrStray):
+		d.control.give(o.slot)
+		delete(d.logs, tp)
+	default:
+		// It may be tried again.
+		d.keepSlot(o)
+		return err
+	}
+	return errors.Join(err, d.untaint())
+}
+
+func (d *Directory) keepSlot(o *LogOptions) {
+	if o.slot != nil {
+		d.slots[logKey(o.Topic, o.Partition.Partition)] = o.slot
+	}
+}
+
+// untaint clears the error mark once no log depends on it. Caller holds mu.
+func (d *Directory) untaint() error {
+	if !d.tainted {
+		return nil
+	}
+	for _, e := range d.logs {
+		if e.found {
+			return nil
+		}
+	}
+	err := d.o.FS.Remove(filepath.Join(d.o.Path, errorFile))
+	if err != nil && !isNotExist(err) {
+		return d.health.sift(err, "remove the error mark")
+	}
+	if err := syncDir(d.o.FS, d.o.Path); err != nil {
+		return d.health.sift(err, "sync "+d.o.Path)
+	}
+	d.control.setVoid(false)
+	d.tainted = false
+	return nil
+}
+
+// logClosed is called by a log that was closed and stays in the directory.
+func (d *Directory) logClosed(l *Log, clean bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	e := d.logs[l.o.Partition]
+	if e == nil || e.log != l {
+		return
+	}
+	e.log, e.mode = nil, RecoverSameBoot
+	if clean {
+		e.mode = RecoverClean
+	}
+	d.keepSlot(&l.o)
 }
 
 // DeleteLog closes the log and removes its directory: it is renamed to
 // <topic>-<partition>.<id>-delete at once, durably, and unlinked in the background.
-func (d *Directory) DeleteLog(l *Log) error { panic("not written yet") }
+func (d *Directory) DeleteLog(l *Log) error {
+	if err := d.health.check(); err != nil {
+		return err
+	}
+	// From here on no job of the log looks for its files by name.
+	l.shared.Lock()
+	l.shared.gone = true
+	l.shared.Unlock()
+	err := l.Close(false)
+	to, moveErr := d.moveAside(l.o.Partition, suffixDeleteDir)
+	if err = errors.Join(err, moveErr); err != nil {
+		return d.health.sift(err, "delete "+l.o.Path)
+	}
+	d.mu.Lock()
+	delete(d.slots, logKey(l.o.Topic, l.o.Partition.Partition))
+	d.control.give(l.slot)
+	delete(d.logs, l.o.Partition)
+	d.mu.Unlock()
+	d.background(func() error { return d.o.FS.RemoveAll(to) })
+	return nil
+}
 
-// Checkpoint writes durable marks and log starts of all logs, durably. Call it
-// every log.flush.offset.checkpoint.interval.ms.
-func (d *Directory) Checkpoint() error { panic("not written yet") }
+// moveAside renames a partition's directory, durably, and returns its new path.
+func (d *Directory) moveAside(tp ident.TopicPartition, suffix string) (string, error) {
+	var unique [16]byte
+	if _, err := io.ReadFull(d.o.Rand, unique[:]); err != nil {
+		return "", fmt.Errorf("draw a name: %w", err)
+	}
+	to := filepath.Join(d.o.Path, movedDirName(tp, unique, suffix))
+	if err := d.o.FS.Rename(filepath.Join(d.o.Path, partitionDirName(tp)), to); err != nil {
+		return "", err
+	}
+	return to, syncDir(d.o.FS, d.o.Path)
+}
+
+func (d *Directory) setAsideStray(tp ident.TopicPartition) error {
+	_, err := d.moveAside(tp, suffixStrayDir)
+	return d.health.sift(err, "set the stray directory of "+tp.String()+" aside")
+}
+
+func (d *Directory) background(job func() error) {
+	run := func() {
+		if err := job(); err != nil && !IsNoSpace(err) {
+			d.health.fail(err)
+		}
+	}
+	if d.o.Background == nil {
+		run()
+		return
+	}
+	d.o.Background(run)
+}
+
+// NewSyncer returns a syncer for the logs of d.
+func (d *Directory) NewSyncer() (*Syncer, error) {
+	s := &Syncer{d: d, parallel: d.o.Parallel}
+	if s.parallel <= 0 {
+		s.parallel = 16
+	}
+	u, err := d.o.FS.Usage(d.o.Path)
+	if err != nil {
+		return nil, d.health.sift(err, "look at the file system of "+d.o.Path)
+	}
+	if u.Own && u.Flushes {
+		s.whole = d.whole
+	}
+	return s, nil
+}
 
 // Usage describes the file system of the directory.
-func (d *Directory) Usage() (Usage, error) { panic("not written yet") }
+func (d *Directory) Usage() (Usage, error) { return d.o.FS.Usage(d.o.Path) }
 
 // Offline is nil, or the error that took the directory out of service.
-func (d *Directory) Offline() error { panic("not written yet") }
+func (d *Directory) Offline() error { return d.health.check() }
 
 // Fail takes the directory out of service: it voids the control block, then
 // writes the error mark. The first call decides; err must not be nil.
-func (d *Directory) Fail(err error) { panic("not written yet") }
+func (d *Directory) Fail(err error) { d.health.fail(err) }
 
-// Close gives the directory back. With clean, every log having been closed clean,
-// it writes the clean marker that names the broker's epoch.
-func (d *Directory) Close(clean bool, epoch ident.BrokerEpoch) error { panic("not written yet") }
+// down is what taking the directory out of service does. Its own error is only
+// told: what is left then is the caller's, which says that the disk is broken.
+func (d *Directory) down(cause error) error {
+	// The block first: it is a store into memory, and works when the disk does
+	// not. The file may fail to be written, which the block then makes up for.
+	d.control.setVoid(true)
+	text := seal(fmt.Appendf(nil, "troupe-io-error 1\n%q\n", cause.Error()))
+	return replaceFile(d.o.FS, filepath.Join(d.o.Path, errorFile), text)
+}
+
+// Close gives the directory back. With clean it writes the clean marker that names
+// the broker's epoch, provided that every log was closed clean; else it says which
+// was not.
+func (d *Directory) Close(clean bool, epoch ident.BrokerEpoch) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil
+	}
+	d.closed = true
+	err := d.health.check()
+	if clean && err == nil {
+		err = d.closeClean(epoch)
+	}
+	return errors.Join(err, d.control.close(), d.whole.Close(), d.lock.Close())
+}
+
+func (d *Directory) closeClean(epoch ident.BrokerEpoch) error {
+	for tp, e := range d.logs {
+		if e.log != nil || e.mode != RecoverClean {
+			return fmt.Errorf("no clean marker for %s: the log of %s was not closed clean", d.o.Path, tp)
+		}
+	}
+	if err := d.checkpoint(); err != nil {
+		return err
+	}
+	text := fmt.Appendf(nil, `{"version":0,"brokerEpoch":%d}`, epoch)
+	return d.replace(cleanFile, text)
+}

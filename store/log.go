@@ -1,217 +1,278 @@
 package store
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
 	"github.com/troupe-broker/troupe/wire/ident"
 	"github.com/troupe-broker/troupe/wire/record"
 )
 
-// Generations hands out generations; one for a process, shared by its logs.
-// Safe for concurrent use.
-type Generations struct{}
-
-// LogOptions says which log to open and what the log may use. FS, Path, Partition,
-// Topic and Generations are required.
-type LogOptions struct {
-	FS          FS
-	Path        string // of the partition's directory, <data dir>/<topic>-<partition>
-	Partition   ident.TopicPartition
-	Topic       ident.TopicID
-	Config      LogConfig
-	Generations *Generations
-	Hint        RecoveryHint
-	Now         ident.Millis // wall clock of the opening
-
-	// Background runs a job off the caller's goroutine: populating pages,
-	// unlinking files. Nil runs it in place, as simulations want.
-	Background func(job func())
-	// Producers is asked, in the owner's turn, whenever a segment is rolled: it
-	// appends the producers' state as of the log end to dst. Nil: no snapshots.
-	Producers func(dst []record.ProducerEntry) []record.ProducerEntry
-	// OnSnapshot receives the producer snapshot that recovery starts from, before
-	// any OnBatch. It is not called when there is none.
-	OnSnapshot func(at ident.Offset, producers []record.ProducerEntry)
-	// OnBatch receives every batch at or above the snapshot's offset in order, so
-	// that the owner rebuilds producer state. The view is valid during the call.
-	// Control batches are whole; of others the records may be missing (the view
-	// is then record.HeaderSize long).
-	OnBatch func(v record.View)
-}
-
-// RecoveryMode is how much of a log can be believed when it is opened.
-type RecoveryMode uint8
-
-const (
-	// RecoverVerify: another boot. Everything from the durable mark on is checked
-	// and the first batch that is not sound ends the log. The zero value.
-	RecoverVerify RecoveryMode = iota
-	// RecoverClean: the clean marker was present; the files end where the log ends.
-	RecoverClean
-	// RecoverSameBoot: the control block is sound and of this boot, no error
-	// happened: the block's end is the end, nothing is scanned for damage.
-	RecoverSameBoot
-	// RecoverCopy: same boot, but the block is void, lost or unreadable: a failed
-	// sync may have left clean pages that are not on disk. Everything above the
-	// durable mark is copied into new files and synced before it counts.
-	RecoverCopy
-)
-
-// RecoveryHint is what the directory knows about a log before it is opened.
-type RecoveryHint struct {
-	Mode  RecoveryMode
-	Mark  ident.Offset // durable mark; NoOffset: unknown
-	Start ident.Offset // from log-start-offset-checkpoint; NoOffset: none
-	slot  *slot
-}
-
-// Recovery tells what opening a log found.
-type Recovery struct {
-	Mode RecoveryMode
-	// Created: the directory did not exist before.
-	Created bool
-	// Start, End of the log; Flushed is what is known to be on disk (the durable
-	// mark until a sync has returned).
-	Start, End, Flushed ident.Offset
-	// Whole: everything up to the durable mark was there.
-	Whole bool
-	// CutBytes were behind the last sound batch and are gone: a torn tail.
-	CutBytes int64
-	// Damage lists ranges below the durable mark that are unreadable.
-	Damage []OffsetRange
-	// Batches and Bytes that were read.
-	Batches, Bytes int64
-	// IndexesRebuilt counts index files that were missing, short or noise.
-	IndexesRebuilt int
-}
-
-// OffsetRange is [From, To).
-type OffsetRange struct{ From, To ident.Offset }
-
 // Log is one partition's log. It has one owner; see the package comment.
-type Log struct{}
+//
+// Always: start <= flushed' <= end, where flushed' is flushed or, after start was
+// moved beyond it, start; segments are ascending by base, the last one is active;
+// each batch of a segment lies in [its base, the next segment's base).
+type Log struct {
+	// Fixed when the log is opened.
+	o          LogOptions
+	health     *health
+	standing   *standing
+	slot       *slot // nil: no control block
+	background func(job func())
+
+	// The owner's.
+	cfg        LogConfig
+	growth     growthPolicy
+	segments   []*segment
+	active     *segment
+	start      ident.Offset
+	end        ident.Offset
+	flushed    ident.Offset
+	generation ident.Generation
+	epochs     epochs
+	closedSize int64 // bytes of batches in the closed segments
+	recent     recentBatches
+	resume     resumePoints
+	holes      []hole         // damage that is known
+	snapshots  []ident.Offset // ascending
+	doomed     []doomedSegment
+	slotState  slotState
+	dirty      dirt
+	jobs       []*syncJob // done, to be used again
+	header     []byte     // scratch for one header, so that reading it allocates nothing
+	closed     bool
+
+	// shared is what a flush round touches while the owner goes on.
+	shared struct {
+		sync.Mutex
+		gone       bool // the directory was renamed or removed
+		generation ident.Generation
+	}
+}
+
+// standing is what the directory writes into its checkpoints about a log. The log's
+// owner writes it, the flusher reads it.
+type standing struct {
+	mark  atomic.Int64 // durable mark
+	start atomic.Int64 // log start
+}
 
 // OpenLog opens or creates a log. Errors: ErrStray, ErrNewerFormat, ErrNoSpace,
 // or the file system's. On an error nothing is left open.
-func OpenLog(o LogOptions) (*Log, Recovery, error) { panic("not written yet") }
-
-// Append adds one batch, stamped with its base offset (at or above End) and
-// leader epoch, whose length and checksum the caller has checked. The bytes are
-// copied. It rolls the segment when size, time, index or offset range say so; now
-// is the wall clock. All or nothing: on ErrNoSpace or any other error the log is
-// as before. A base offset below End, or an epoch below the last one, panics.
-func (l *Log) Append(v record.View, now ident.Millis) error { panic("not written yet") }
-
-// Read finds the batches from offset from on, below upTo, at most bytesMax bytes
-// of one segment; the first batch is the one that holds from. With minOne the
-// first batch is returned whatever its size. It is empty when from is at or above
-// upTo, or the first batch is larger than bytesMax. The caller must Release it.
-// Errors: *OffsetError, ErrDamaged, ErrDirectoryOffline.
-func (l *Log) Read(from, upTo ident.Offset, bytesMax int, minOne bool) (Region, error) {
-	panic("not written yet")
+func OpenLog(o LogOptions) (*Log, Recovery, error) {
+	l := &Log{
+		o:          o,
+		health:     o.health,
+		standing:   o.standing,
+		slot:       o.slot,
+		background: o.Background,
+		header:     make([]byte, record.HeaderSize),
+	}
+	if l.health == nil {
+		l.health = &health{path: o.Path}
+	}
+	if l.standing == nil {
+		l.standing = &standing{}
+	}
+	if l.background == nil {
+		l.background = func(job func()) { job() }
+	}
+	l.configure(o.Config)
+	l.newGeneration()
+	r, err := l.recover()
+	if err != nil {
+		return nil, Recovery{}, errors.Join(fmt.Errorf("open the log of %s in %s: %w", o.Partition, o.Path, err), l.releaseAll())
+	}
+	return l, r, nil
 }
+
+func (l *Log) newGeneration() {
+	l.generation = l.o.Generations.Next()
+	l.shared.Lock()
+	l.shared.generation = l.generation
+	l.shared.Unlock()
+}
+
+// Configure changes the settings from the next append on. The size of the segment
+// that is being written stays bounded by the mapping it has.
+func (l *Log) Configure(c LogConfig) { l.configure(c) }
+
+// Defaults of LogConfig's zeros, in bytes.
+const (
+	// defaultAppendWriteMin is where pwrite into reserved space becomes cheaper
+	// than the copy and its page faults; BenchmarkAppend has both.
+	defaultAppendWriteMin = 128 << 10
+	defaultAllocateMin    = 64 << 10
+	defaultAllocateMax    = 64 << 20
+)
+
+func (l *Log) configure(c LogConfig) {
+	if c.SegmentBytes <= 0 || c.SegmentIndexBytes < 2*timeEntrySize || c.IndexIntervalBytes < 0 {
+		panic(fmt.Sprintf("store: a log without room for a batch: segment %d, index %d bytes", c.SegmentBytes, c.SegmentIndexBytes))
+	}
+	if c.AppendWriteMin <= 0 {
+		c.AppendWriteMin = defaultAppendWriteMin
+	}
+	if c.AllocateMin <= 0 {
+		c.AllocateMin = defaultAllocateMin
+	}
+	if c.AllocateMax < c.AllocateMin {
+		c.AllocateMax = max(defaultAllocateMax, c.AllocateMin)
+	}
+	l.cfg = c
+	l.growth = growthPolicy{min: c.AllocateMin, max: c.AllocateMax, limit: int64(c.SegmentBytes), whole: c.Preallocate}
+}
+
+// usable is nil while the log can be used.
+func (l *Log) usable() error {
+	if l.closed {
+		return fmt.Errorf("the log of %s: %w", l.o.Partition, ErrClosed)
+	}
+	return l.health.check()
+}
+
+// Partition is the partition that the log holds.
+func (l *Log) Partition() ident.TopicPartition { return l.o.Partition }
+
+// Topic is the id of the partition's topic.
+func (l *Log) Topic() ident.TopicID { return l.o.Topic }
 
 // Start is the first offset that may be read.
-func (l *Log) Start() ident.Offset { panic("not written yet") }
+func (l *Log) Start() ident.Offset { return l.start }
 
 // End is the offset that the next batch gets.
-func (l *Log) End() ident.Offset { panic("not written yet") }
+func (l *Log) End() ident.Offset { return l.end }
 
 // Flushed is the offset below which everything is on disk.
-func (l *Log) Flushed() ident.Offset { panic("not written yet") }
+func (l *Log) Flushed() ident.Offset { return l.flushed }
 
 // Generation is the current generation.
-func (l *Log) Generation() ident.Generation { panic("not written yet") }
+func (l *Log) Generation() ident.Generation { return l.generation }
 
-// Size is the number of bytes of batches in the log, between start and end.
-func (l *Log) Size() int64 { panic("not written yet") }
+// Size is the number of bytes of batches in the log's segments.
+func (l *Log) Size() int64 { return l.closedSize + l.active.size }
 
 // Segments is the number of segments.
-func (l *Log) Segments() int { panic("not written yet") }
+func (l *Log) Segments() int { return len(l.segments) }
 
 // LastEpoch is the epoch of the last batch or assignment, NoLeaderEpoch when none.
-func (l *Log) LastEpoch() ident.LeaderEpoch { panic("not written yet") }
-
-// Configure changes the settings from the next append on.
-func (l *Log) Configure(c LogConfig) { panic("not written yet") }
-
-// SetStart moves the log start up to o (DeleteRecords, or a leader's start told
-// to a follower); a lower o does nothing. o must not be above End. It is durable
-// when a sync that began afterwards has returned.
-func (l *Log) SetStart(o ident.Offset, now ident.Millis) error { panic("not written yet") }
-
-// Trimmed is what retention did.
-type Trimmed struct {
-	Start    ident.Offset // the log start now
-	Segments int          // how many were closed to readers and renamed
-	Bytes    int64        // their size
-}
-
-// ApplyRetention drops closed segments wholly below hw that are too old, beyond
-// the size limit, or below the log start, and unlinks files whose delay is over.
-// Call it every log.retention.check.interval.ms.
-func (l *Log) ApplyRetention(now ident.Millis, hw ident.Offset) (Trimmed, error) {
-	panic("not written yet")
-}
-
-// Roll closes the active segment, unless it is empty, and begins a new one.
-func (l *Log) Roll(now ident.Millis) error { panic("not written yet") }
-
-// Truncate cuts the log down to o, in the order that keeps every crash harmless.
-// dropUnsent is called before bytes change: it must drop what has not been sent
-// of regions at or above o, together with its connection. It blocks on the disk.
-func (l *Log) Truncate(o ident.Offset, now ident.Millis, dropUnsent func(from ident.Offset)) error {
-	panic("not written yet")
-}
-
-// TimestampOffset is an answer of a lookup by time.
-type TimestampOffset struct {
-	Timestamp ident.Millis
-	Offset    ident.Offset
-	Epoch     ident.LeaderEpoch
-}
-
-// OffsetForTimestamp finds the first record below upTo with a timestamp at or
-// after ts. found is false when there is none.
-func (l *Log) OffsetForTimestamp(ts ident.Millis, upTo ident.Offset) (at TimestampOffset, found bool, err error) {
-	panic("not written yet")
-}
-
-// MaxTimestamp finds the first record with the greatest timestamp below upTo.
-func (l *Log) MaxTimestamp(upTo ident.Offset) (at TimestampOffset, found bool, err error) {
-	panic("not written yet")
-}
+func (l *Log) LastEpoch() ident.LeaderEpoch { return l.epochs.last() }
 
 // EpochEnd answers OffsetForLeaderEpoch: the largest epoch at or below e that the
 // log has, and the offset after its last record. (-1, -1) when e is unknown here.
 func (l *Log) EpochEnd(e ident.LeaderEpoch) (ident.LeaderEpoch, ident.Offset) {
-	panic("not written yet")
+	return l.epochs.end(e, l.end)
 }
 
-// EpochOf is the epoch of the batch that holds offset o, by the epoch file.
-func (l *Log) EpochOf(o ident.Offset) ident.LeaderEpoch { panic("not written yet") }
+// EpochOf is the epoch of the record at offset o, by the epoch file.
+func (l *Log) EpochOf(o ident.Offset) ident.LeaderEpoch { return l.epochs.of(o) }
 
 // Epochs appends the epochs of the log to dst, ascending.
-func (l *Log) Epochs(dst []Epoch) []Epoch { panic("not written yet") }
+func (l *Log) Epochs(dst []Epoch) []Epoch { return append(dst, l.epochs.list...) }
 
 // AssignEpoch notes that e begins at start: a leader does so when it is elected,
 // before its first append. Append does it by itself for each new epoch.
-func (l *Log) AssignEpoch(e ident.LeaderEpoch, start ident.Offset) { panic("not written yet") }
+func (l *Log) AssignEpoch(e ident.LeaderEpoch, start ident.Offset) {
+	if l.epochs.assign(e, start) {
+		l.dirty.epochs = true
+	}
+}
 
-// SaveProducerSnapshot writes the producers' state as of End.
-func (l *Log) SaveProducerSnapshot(producers []record.ProducerEntry) error { panic("not written yet") }
+// segmentAt is the index of the segment that may hold offset o: the last one that
+// begins at or below it; -1 when o is below all.
+func (l *Log) segmentAt(o ident.Offset) int {
+	if n := len(l.segments) - 1; n >= 0 && l.segments[n].base <= o {
+		return n
+	}
+	i, found := slices.BinarySearchFunc(l.segments, o, func(s *segment, want ident.Offset) int {
+		switch {
+		case s.base < want:
+			return -1
+		case s.base > want:
+			return +1
+		}
+		return 0
+	})
+	if found {
+		return i
+	}
+	return i - 1
+}
 
-// BeginSync captures what has to reach the disk: generation, end, and the files
-// that were written since the last successful sync. dirty is false when nothing
-// waits. Several may be under way; see [Syncer].
-func (l *Log) BeginSync() (work SyncWork, dirty bool) { panic("not written yet") }
+// remember writes the end of the log into the control block.
+func (l *Log) remember() {
+	if l.slot == nil {
+		return
+	}
+	l.slotState.base = l.active.base
+	l.slotState.size = l.active.size
+	l.slotState.end = l.end
+	l.slotState.flushed = l.mark()
+	l.slot.put(&l.slotState)
+}
 
-// Synced takes in the result of a sync. It returns the flushed end, and whether it
-// moved. A result of another generation changes nothing. A failed one takes the
-// log out of service.
-func (l *Log) Synced(r SyncResult) (flushed ident.Offset, moved bool, err error) {
-	panic("not written yet")
+// rememberFile writes into the control block which file is the active one.
+func (l *Log) rememberFile() error {
+	if l.slot == nil {
+		return nil
+	}
+	id, err := l.active.file.file.Identity()
+	if err != nil {
+		return err
+	}
+	l.slotState.log = logKey(l.o.Topic, l.o.Partition.Partition)
+	l.slotState.file = fileKey(id)
+	l.remember()
+	return nil
 }
 
 // Close closes the log. clean syncs everything first and leaves the files ending
-// where the log ends, with a snapshot of the producers at the end. Regions that
-// are still held stay readable.
-func (l *Log) Close(clean bool) error { panic("not written yet") }
+// where the log ends, with a snapshot of the producers at the end; after an error
+// the directory must not be called clean. Regions that are still held stay
+// readable.
+func (l *Log) Close(clean bool) error {
+	if l.closed {
+		return nil
+	}
+	var err error
+	if clean {
+		err = l.closeClean()
+	}
+	l.closed = true
+	err = errors.Join(err, l.releaseAll())
+	if l.o.onClose != nil {
+		l.o.onClose(l, clean && err == nil)
+	}
+	return err
+}
+
+// closeClean brings the files into the state that RecoverClean expects.
+func (l *Log) closeClean() error {
+	if err := l.usable(); err != nil {
+		return err
+	}
+	if err := l.snapshotProducers(); err != nil {
+		return err
+	}
+	if err := l.active.close(); err != nil {
+		return l.health.sift(err, "close "+l.active.name(suffixLog))
+	}
+	l.dirty.active = true
+	work, _ := l.beginSync(true)
+	r := work.do()
+	_, _, err := l.Synced(r)
+	return err
+}
+
+// releaseAll gives up all files.
+func (l *Log) releaseAll() error {
+	var err error
+	for _, s := range l.segments {
+		err = errors.Join(err, s.release())
+	}
+	return errors.Join(err, l.dirty.release())
+}

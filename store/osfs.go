@@ -1,4 +1,306 @@
+//go:build linux
+
 package store
 
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/troupe-broker/troupe/wire/ident"
+)
+
+// osFS is the machine's file system, through the os package and, where that has no
+// word for it, system calls.
+type osFS struct{}
+
 // OS is the file system of the machine.
-func OS() FS { panic("not written yet") }
+func OS() FS { return osFS{} }
+
+func (osFS) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
+	f, err := os.OpenFile(name, flag|unix.O_CLOEXEC, perm)
+	if err != nil {
+		return nil, err
+	}
+	return &osFile{f: f, fd: int(f.Fd())}, nil
+}
+
+func (osFS) OpenDir(name string) (Dir, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &osDir{f: f}, nil
+}
+
+func (osFS) Rename(from, to string) error                 { return os.Rename(from, to) }
+func (osFS) Remove(name string) error                     { return os.Remove(name) }
+func (osFS) RemoveAll(name string) error                  { return os.RemoveAll(name) }
+func (osFS) MkdirAll(name string, perm fs.FileMode) error { return os.MkdirAll(name, perm) }
+
+func (osFS) ReadDir(name string) ([]DirEntry, error) {
+	list, err := os.ReadDir(name)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]DirEntry, len(list))
+	for i, e := range list {
+		entries[i] = DirEntry{Name: e.Name(), Dir: e.IsDir()}
+	}
+	return entries, nil
+}
+
+func (osFS) Stat(name string) (FileInfo, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return FileInfo{}, err
+	}
+	fi := FileInfo{Size: info.Size(), Dir: info.IsDir(), Modified: ident.Millis(info.ModTime().UnixMilli())}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		fi.ID = FileID{Device: st.Dev, Inode: st.Ino}
+	}
+	return fi, nil
+}
+
+// Magic numbers of statfs(2) for the file systems we know something about.
+const (
+	fsExt4 = 0xef53
+)
+
+func (osFS) Usage(name string) (Usage, error) {
+	var st unix.Statfs_t
+	if err := retryEINTR(func() error { return unix.Statfs(name, &st) }); err != nil {
+		return Usage{}, &fs.PathError{Op: "statfs", Path: name, Err: err}
+	}
+	u := Usage{Total: int64(st.Blocks) * st.Bsize, Free: int64(st.Bavail) * st.Bsize}
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		return Usage{}, err
+	}
+	here, err := osFS{}.Stat(abs)
+	if err != nil {
+		return Usage{}, err
+	}
+	above, err := osFS{}.Stat(filepath.Dir(abs))
+	if err != nil {
+		return Usage{}, err
+	}
+	u.Own = here.ID.Device != above.ID.Device
+	// ext4 flushes the drive's cache in syncfs, unless barriers are off. XFS forces
+	// its log and may leave the cache alone when the log is clean; of others we
+	// have not looked.
+	if st.Type == fsExt4 {
+		barriers, err := mountedWithBarriers(here.ID.Device)
+		u.Flushes = err == nil && barriers
+	}
+	return u, nil
+}
+
+// mountedWithBarriers looks through /proc/self/mountinfo for the options of the
+// file system on a device.
+func mountedWithBarriers(device uint64) (bool, error) {
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return false, err
+	}
+	want := fmt.Sprintf("%d:%d", unix.Major(device), unix.Minor(device))
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		if len(fields) < 6 || fields[2] != want {
+			continue
+		}
+		options := fields[5] + "," + fields[len(fields)-1]
+		return !strings.Contains(options, "nobarrier") && !strings.Contains(options, "barrier=0"), nil
+	}
+	return false, fmt.Errorf("device %s is not in mountinfo: %w", want, fs.ErrNotExist)
+}
+
+func (osFS) Lock(name string) (io.Closer, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|unix.O_CLOEXEC, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	err = retryEINTR(func() error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) })
+	if err == nil {
+		return f, nil
+	}
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		err = ErrLocked
+	}
+	return nil, errors.Join(&fs.PathError{Op: "flock", Path: name, Err: err}, f.Close())
+}
+
+func (osFS) BootID() (string, error) {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(string(id)), nil
+}
+
+// osFile is an *os.File with the system calls that os has no word for. fd is kept
+// beside it because File.Fd would put the file into blocking mode, which regular
+// files are in anyway.
+type osFile struct {
+	f  *os.File
+	fd int
+}
+
+func (f *osFile) Name() string                             { return f.f.Name() }
+func (f *osFile) ReadAt(p []byte, off int64) (int, error)  { return f.f.ReadAt(p, off) }
+func (f *osFile) WriteAt(p []byte, off int64) (int, error) { return f.f.WriteAt(p, off) }
+func (f *osFile) Truncate(size int64) error                { return f.f.Truncate(size) }
+func (f *osFile) Close() error                             { return f.f.Close() }
+func (f *osFile) Fd() (uintptr, bool)                      { return uintptr(f.fd), true }
+func (f *osFile) fail(op string, err error) error {
+	return &fs.PathError{Op: op, Path: f.f.Name(), Err: err}
+}
+
+func (f *osFile) Size() (int64, error) {
+	info, err := f.f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+func (f *osFile) Allocate(off, n int64) error {
+	if n <= 0 {
+		return nil
+	}
+	err := retryEINTR(func() error { return unix.Fallocate(f.fd, 0, off, n) })
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		// No fallocate here (some network and overlay file systems): write the
+		// zeros, which reserves as well.
+		return f.allocateByWriting(off, n)
+	}
+	if err != nil {
+		return f.fail("fallocate", err)
+	}
+	return nil
+}
+
+func (f *osFile) allocateByWriting(off, n int64) error {
+	size, err := f.Size()
+	if err != nil {
+		return err
+	}
+	// What lies below the file's end was reserved by an earlier call.
+	end := off + n
+	zeros := make([]byte, 64<<10)
+	for at := max(off, size); at < end; {
+		k, err := f.f.WriteAt(zeros[:min(int64(len(zeros)), end-at)], at)
+		if err != nil {
+			return errors.Join(err, f.f.Truncate(size))
+		}
+		at += int64(k)
+	}
+	return nil
+}
+
+func (f *osFile) Sync() error {
+	if err := retryEINTR(func() error { return unix.Fdatasync(f.fd) }); err != nil {
+		return f.fail("fdatasync", err)
+	}
+	return nil
+}
+
+func (f *osFile) Map(off, n int64) (Mapping, error) {
+	b, err := unix.Mmap(f.fd, off, int(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, f.fail("mmap", err)
+	}
+	return &osMapping{b: b, name: f.f.Name()}, nil
+}
+
+// Resident reads one byte of each end of the range without waiting. A tear in the
+// middle is possible and costs a wait, not a wrong answer.
+func (f *osFile) Resident(off, n int64) bool {
+	if n <= 0 {
+		return true
+	}
+	return f.residentAt(off) && (n == 1 || f.residentAt(off+n-1))
+}
+
+func (f *osFile) residentAt(off int64) bool {
+	var b [1]byte
+	iov := [][]byte{b[:]}
+	_, err := unix.Preadv2(f.fd, iov, off, unix.RWF_NOWAIT)
+	// Only EAGAIN says that the disk would be needed. Kernels and file systems
+	// without RWF_NOWAIT answer EOPNOTSUPP or ENOSYS: they cannot say.
+	return !errors.Is(err, unix.EAGAIN)
+}
+
+func (f *osFile) Identity() (FileID, error) {
+	var st unix.Stat_t
+	if err := retryEINTR(func() error { return unix.Fstat(f.fd, &st) }); err != nil {
+		return FileID{}, f.fail("fstat", err)
+	}
+	return FileID{Device: st.Dev, Inode: st.Ino}, nil
+}
+
+type osDir struct{ f *os.File }
+
+func (d *osDir) Close() error { return d.f.Close() }
+func (d *osDir) Sync() error  { return d.f.Sync() }
+
+func (d *osDir) SyncFS() error {
+	if err := retryEINTR(func() error { return unix.Syncfs(int(d.f.Fd())) }); err != nil {
+		return &fs.PathError{Op: "syncfs", Path: d.f.Name(), Err: err}
+	}
+	return nil
+}
+
+type osMapping struct {
+	b    []byte
+	name string
+}
+
+func (m *osMapping) Bytes() []byte { return m.b }
+
+func (m *osMapping) Populate(off, n int64) error {
+	const page = 4096
+	from := off &^ (page - 1)
+	to := min((off+n+page-1)&^(page-1), int64(len(m.b)))
+	if to <= from {
+		return nil
+	}
+	// Since Linux 5.14. Older kernels answer EINVAL, and the writer takes the
+	// faults itself; touching the pages from here instead would race with it.
+	if err := unix.Madvise(m.b[from:to], unix.MADV_POPULATE_WRITE); err != nil {
+		return &fs.PathError{Op: "madvise", Path: m.name, Err: err}
+	}
+	return nil
+}
+
+func (m *osMapping) Sync() error {
+	if err := unix.Msync(m.b, unix.MS_SYNC); err != nil {
+		return &fs.PathError{Op: "msync", Path: m.name, Err: err}
+	}
+	return nil
+}
+
+func (m *osMapping) Close() error {
+	if err := unix.Munmap(m.b); err != nil {
+		return &fs.PathError{Op: "munmap", Path: m.name, Err: err}
+	}
+	return nil
+}
+
+// retryEINTR repeats a system call that a signal interrupted; the Go runtime
+// preempts by signals, so this happens to idle programs too.
+func retryEINTR(call func() error) error {
+	for {
+		err := call()
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}

@@ -1,26 +1,83 @@
 package store
 
-import "github.com/troupe-broker/troupe/wire/ident"
+import (
+	"errors"
+	"io"
+
+	"github.com/troupe-broker/troupe/wire/ident"
+)
 
 // Region is a run of whole batches in one segment, held by reference: file and
-// mapping stay open until Release. A Region is a value; it may be copied, but the
-// copies share one reference, so Retain once for each further Release. All
-// methods may be called from any goroutine. The zero Region is empty and needs no
-// Release.
+// mapping stay open until Release, even when the segment is deleted meanwhile. A
+// Region is a value; it may be copied, but the copies share one reference, so
+// Retain once for each further Release. All methods may be called from any
+// goroutine. The zero Region is empty, and needs no Release.
 type Region struct {
 	held   *segmentFile
 	off    int64
 	mapped []byte
 	n      int
-	base   ident.Offset
 	next   ident.Offset
 }
 
 // Len is the number of bytes, 0 for the empty region.
 func (r *Region) Len() int { return r.n }
 
-// Base is the base offset of the first batch.
-func (r *Region) Base() ident.Offset { return r.base }
-
 // Next is the offset at which reading continues after this region.
 func (r *Region) Next() ident.Offset { return r.next }
+
+// Mapped is the region's bytes in memory, when it lies in the mapped tail of the
+// log, else nil. They must not be written to, and not be touched after Release.
+func (r *Region) Mapped() []byte { return r.mapped }
+
+// File is the file that holds the region from position off on, for sendfile.
+func (r *Region) File() (f File, off int64) {
+	if r.held == nil {
+		return nil, 0
+	}
+	return r.held.file, r.off
+}
+
+// Resident tells whether reading the region needs no disk, as far as the kernel
+// says; a region that is not should be read on a goroutine that may wait.
+func (r *Region) Resident() bool {
+	return r.held == nil || r.held.file.Resident(r.off, int64(r.n))
+}
+
+// ReadAt copies bytes of the region, from its position off on. It may wait for the
+// disk and never touches the mapping. io.EOF at the region's end.
+func (r *Region) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 || off >= int64(r.n) {
+		return 0, io.EOF
+	}
+	short := int64(len(p)) > int64(r.n)-off
+	if short {
+		p = p[:int64(r.n)-off]
+	}
+	n, err := r.held.file.ReadAt(p, r.off+off)
+	if n == len(p) {
+		err = nil
+	}
+	if err == nil && short {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// Retain takes another reference.
+func (r *Region) Retain() {
+	if r.held != nil {
+		r.held.retain()
+	}
+}
+
+// Release gives the reference back. The region is empty afterwards.
+func (r *Region) Release() {
+	if r.held != nil {
+		r.held.release()
+	}
+	*r = Region{next: r.next}
+}
+
+// isShort tells whether a read met the file's end.
+func isShort(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }

@@ -1,0 +1,199 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/troupe-broker/troupe/wire/ident"
+	"github.com/troupe-broker/troupe/wire/record"
+)
+
+// Append adds one batch, stamped with its base offset (at or above End) and
+// leader epoch, whose length and checksum the caller has checked. The bytes are
+// copied. It rolls the segment when size, time, index or offset range say so; now
+// is the wall clock. All or nothing: on ErrNoSpace or any other error the log is
+// as before. A base offset below End, or an epoch below the last one, panics.
+func (l *Log) Append(v record.View, now ident.Millis) error {
+	if err := l.usable(); err != nil {
+		return err
+	}
+	base, next, epoch := v.BaseOffset(), v.NextOffset(), v.LeaderEpoch()
+	if base < l.end || next <= base {
+		panic(fmt.Sprintf("store: append of [%d, %d) to %s, which ends at %d", base, next, l.o.Partition, l.end))
+	}
+	if epoch < l.epochs.last() {
+		panic(fmt.Sprintf("store: append of epoch %d to %s after epoch %d", epoch, l.o.Partition, l.epochs.last()))
+	}
+	size := len(v)
+	if l.mustRoll(v, size, now) {
+		if err := l.roll(base, int64(size), now); err != nil {
+			return err
+		}
+	}
+	if err := l.write(v, int64(size)); err != nil {
+		return err
+	}
+	if epoch != l.epochs.last() && l.epochs.assign(epoch, base) {
+		l.dirty.epochs = true
+	}
+	l.recent.note(base, l.active.size)
+	l.active.appended(v, size, l.cfg.IndexIntervalBytes)
+	l.end = next
+	l.dirty.active = true
+	l.remember()
+	return nil
+}
+
+// write puts the batch behind the active segment's last one.
+func (l *Log) write(v record.View, size int64) error {
+	a, sf := l.active, l.active.file
+	pos, need := a.size, a.size+size
+	if need > sf.reserved.Load() {
+		if err := sf.reserve(need, l.growth); err != nil {
+			return l.health.sift(err, "reserve space in "+a.name(suffixLog))
+		}
+	}
+	if sf.bytes == nil && l.cfg.Append == AppendMapped && !a.unmapped {
+		sf.mapTo(int64(l.cfg.SegmentBytes))
+		a.unmapped = sf.bytes == nil
+	}
+	if size < int64(l.cfg.AppendWriteMin) && need <= int64(len(sf.bytes)) && l.cfg.Append == AppendMapped {
+		copy(sf.bytes[pos:need], v)
+		sf.keepAhead(need, l.growth, l.background)
+		return nil
+	}
+	if _, err := sf.file.WriteAt(v, pos); err != nil {
+		return l.health.sift(err, "write to "+a.name(suffixLog))
+	}
+	return nil
+}
+
+// mustRoll tells whether the batch has to go into a new segment. (Kafka:
+// LogSegment.shouldRoll)
+func (l *Log) mustRoll(v record.View, size int, now ident.Millis) bool {
+	a := l.active
+	if !a.relative(v.LastOffset()) || a.finished {
+		return true
+	}
+	if a.size == 0 {
+		return false
+	}
+	return a.size+int64(size) > int64(l.cfg.SegmentBytes) ||
+		l.waited(a, v.MaxTimestamp(), now) > l.cfg.SegmentMs-l.jitter(a) ||
+		a.index.full(l.cfg.SegmentIndexBytes) || a.times.full(l.cfg.SegmentIndexBytes)
+}
+
+// waited is how long the segment has been collecting: by the records' timestamps
+// if they have any, else by the clock.
+func (l *Log) waited(s *segment, ts, now ident.Millis) int64 {
+	if s.first >= 0 && ts >= 0 {
+		return int64(ts - s.first)
+	}
+	return int64(now - s.created)
+}
+
+// jitter is what segment.jitter.ms takes from segment.ms for one segment: a number
+// that differs from partition to partition, so that they do not all roll at once,
+// but not from run to run.
+func (l *Log) jitter(s *segment) int64 {
+	most := min(l.cfg.SegmentJitterMs, l.cfg.SegmentMs)
+	if most <= 0 {
+		return 0
+	}
+	h := mix8(logKey(l.o.Topic, l.o.Partition.Partition), uint64(s.base), 0, 0, 0, 0, 0)
+	return int64(h % uint64(most))
+}
+
+// Roll closes the active segment, unless it is empty, and begins a new one.
+func (l *Log) Roll(now ident.Millis) error {
+	if err := l.usable(); err != nil {
+		return err
+	}
+	if l.active.size == 0 {
+		return nil
+	}
+	return l.roll(l.end, 0, now)
+}
+
+// roll begins a new segment at base, with room for a first batch, and closes the
+// active one. All that can fail for lack of space comes first.
+func (l *Log) roll(base ident.Offset, need int64, now ident.Millis) error {
+	old := l.active
+	if base <= old.base {
+		panic(fmt.Sprintf("store: %s rolled from segment %d to %d", l.o.Partition, old.base, base))
+	}
+	fresh, err := l.createSegment(base, need, now)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(l.snapshotProducers(), l.prepareClose(old)); err != nil {
+		return errors.Join(err, l.discard(fresh))
+	}
+	if err := old.close(); err != nil {
+		return errors.Join(l.health.sift(err, "close "+old.name(suffixLog)), l.discard(fresh))
+	}
+	// It was written since its last sync, or may have been: the next round takes it.
+	old.file.retain()
+	l.dirty.closed = append(l.dirty.closed, old.file)
+	l.dirty.active = false
+	l.closedSize += old.size
+	l.segments = append(l.segments, fresh)
+	l.active = fresh
+	l.recent.clear()
+	return l.health.sift(l.rememberFile(), "look at "+fresh.name(suffixLog))
+}
+
+// prepareClose writes the indexes of a segment about to be closed: the last step
+// that a full disk can refuse.
+func (l *Log) prepareClose(s *segment) error {
+	err := errors.Join(s.index.flush(), s.times.flush())
+	return l.health.sift(err, "write the indexes of "+s.name(suffixLog))
+}
+
+// createSegment makes a segment's file and remembers that its name has to be
+// synced before anything out of it is acknowledged.
+func (l *Log) createSegment(base ident.Offset, need int64, now ident.Millis) (*segment, error) {
+	s := newSegment(l.o.FS, l.o.Path, base, now)
+	if err := l.clearWay(base); err != nil {
+		return nil, l.health.sift(err, "make room for "+s.name(suffixLog))
+	}
+	if err := s.create(l.fail); err != nil {
+		return nil, l.health.sift(err, "create "+s.name(suffixLog))
+	}
+	if need > 0 {
+		if err := s.file.reserve(need, l.growth); err != nil {
+			return nil, errors.Join(l.health.sift(err, "reserve space in "+s.name(suffixLog)), l.discard(s))
+		}
+	}
+	if err := l.dirty.name(l.o.FS, l.o.Path); err != nil {
+		return nil, errors.Join(l.health.sift(err, "open "+l.o.Path), l.discard(s))
+	}
+	return s, nil
+}
+
+// clearWay removes index files that a former segment of the same name left.
+func (l *Log) clearWay(base ident.Offset) error {
+	for _, suffix := range []string{suffixIndex, suffixTimeIndex, suffixTxnIndex} {
+		if err := l.o.FS.Remove(segmentName(l.o.Path, base, suffix)); err != nil && !isNotExist(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// discard undoes createSegment.
+func (l *Log) discard(s *segment) error {
+	err := s.release()
+	if rm := l.o.FS.Remove(s.name(suffixLog)); rm != nil && !isNotExist(rm) {
+		err = errors.Join(err, rm)
+	}
+	return err
+}
+
+// fail hears of errors where no caller waits for them. A full disk is no failure:
+// whoever needs the space will be told.
+func (l *Log) fail(err error) {
+	if !IsNoSpace(err) {
+		l.health.fail(err)
+	}
+}

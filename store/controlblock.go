@@ -1,0 +1,215 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// The control block is one mapped file of a directory: a head with the kernel's
+// boot id, then one slot for each log. It is rewritten in memory all the time and
+// synced almost never: what it tells is what this boot's memory holds.
+const (
+	controlFile    = "control-block"
+	controlMagic   = "TRPECTRL"
+	controlVersion = 1
+	controlHead    = 4096
+	bootIDBytes    = 64
+	// voidAt is the place of a word that is not 0 once a sync or a read failed:
+	// one store, that works when the disk does not.
+	voidAt      = 512
+	slotsMin    = 256
+	slotsMax    = 32768
+	controlSpan = controlHead + slotsMax*slotSize
+)
+
+// controlBlock is the open control block of a directory. A nil one, of a disk that
+// had no room for it, gives no slots. The directory's mu guards all but bytes.
+type controlBlock struct {
+	mu      sync.Mutex // held while the mapping is touched here, or taken down
+	file    File
+	mapping Mapping
+	bytes   []byte
+	slots   int   // that the file has room for
+	free    []int // indexes of slots that no log has
+}
+
+// controlFound is what an existing block said.
+type controlFound struct {
+	sound bool // head and version are right; slots have checksums of their own
+	boot  string
+	void  bool
+	slots map[uint64]slotState // by log
+}
+
+// readControl reads the block that an earlier process left. A block that is lost
+// or noise is not sound, and no error.
+func readControl(fs FS, dir string) (controlFound, error) {
+	b, err := readFile(fs, filepath.Join(dir, controlFile))
+	if isNotExist(err) || errors.Is(err, ErrFormat) {
+		return controlFound{}, nil
+	}
+	if err != nil {
+		return controlFound{}, err
+	}
+	return decodeControl(b)
+}
+
+func decodeControl(b []byte) (controlFound, error) {
+	const at = len(controlMagic) + 4 + bootIDBytes
+	if len(b) < controlHead || string(b[:len(controlMagic)]) != controlMagic ||
+		crc32.Checksum(b[:at], castagnoli) != binary.LittleEndian.Uint32(b[at:]) {
+		return controlFound{}, nil
+	}
+	if version := binary.LittleEndian.Uint32(b[len(controlMagic):]); version != controlVersion {
+		return controlFound{}, fmt.Errorf("control block of version %d, this broker reads %d: %w", version, controlVersion, ErrNewerFormat)
+	}
+	boot := b[len(controlMagic)+4:][:bootIDBytes]
+	n := 0
+	for n < len(boot) && boot[n] != 0 {
+		n++
+	}
+	found := controlFound{
+		sound: true,
+		boot:  string(boot[:n]),
+		void:  binary.LittleEndian.Uint64(b[voidAt:]) != 0,
+		slots: map[uint64]slotState{},
+	}
+	for at := controlHead; at+slotSize <= len(b); at += slotSize {
+		s := slot{halves: b[at:][:slotSize]}
+		if v, ok := s.get(); ok {
+			found.slots[v.log] = v
+		}
+	}
+	return found, nil
+}
+
+// createControl replaces the block by a new one for this boot. void carries an
+// error of this boot over. keep are slots that stay as they were.
+func createControl(fs FS, dir, boot string, void bool, keep map[uint64]slotState) (c *controlBlock, kept map[uint64]*slot, err error) {
+	name := filepath.Join(dir, controlFile)
+	slots := slotsMin
+	for slots < len(keep)+slotsMin/2 && slots < slotsMax {
+		slots *= 2
+	}
+	f, err := fs.OpenFile(name+suffixTemporary, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return nil, nil, err
+	}
+	c = &controlBlock{file: f, slots: slots}
+	if kept, err = c.fill(boot, void, keep); err == nil {
+		// The new block must not be found half made: its bytes are in the page
+		// cache before the name is, and of a power loss it promises nothing.
+		err = fs.Rename(name+suffixTemporary, name)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("write %s: %w", name, err), c.close())
+	}
+	return c, kept, nil
+}
+
+func (c *controlBlock) fill(boot string, void bool, keep map[uint64]slotState) (map[uint64]*slot, error) {
+	if err := c.file.Allocate(0, controlHead+int64(c.slots)*slotSize); err != nil {
+		return nil, err
+	}
+	m, err := c.file.Map(0, controlSpan)
+	if err != nil {
+		return nil, err
+	}
+	c.mapping, c.bytes = m, m.Bytes()
+	head := append([]byte(controlMagic), 0, 0, 0, 0)
+	binary.LittleEndian.PutUint32(head[len(controlMagic):], controlVersion)
+	head = append(head, make([]byte, bootIDBytes)...)
+	copy(head[len(controlMagic)+4:], boot)
+	head = binary.LittleEndian.AppendUint32(head, crc32.Checksum(head, castagnoli))
+	copy(c.bytes, head)
+	c.setVoid(void)
+	for i := c.slots - 1; i >= 0; i-- {
+		c.free = append(c.free, i)
+	}
+	kept := make(map[uint64]*slot, len(keep))
+	for key, v := range keep {
+		if s := c.take(); s != nil {
+			s.put(&v)
+			kept[key] = s
+		}
+	}
+	return kept, nil
+}
+
+// take gives a log a slot; nil when there is none left or no space for more: such
+// a log is verified at each restart.
+func (c *controlBlock) take() *slot {
+	if c == nil || (len(c.free) == 0 && !c.grow()) {
+		return nil
+	}
+	i := c.free[len(c.free)-1]
+	c.free = c.free[:len(c.free)-1]
+	s := &slot{halves: c.bytes[controlHead+i*slotSize:][:slotSize:slotSize], index: i}
+	s.clear()
+	return s
+}
+
+// give takes a slot back.
+func (c *controlBlock) give(s *slot) {
+	if c == nil || s == nil {
+		return
+	}
+	s.clear()
+	c.free = append(c.free, s.index)
+}
+
+func (c *controlBlock) grow() bool {
+	more := min(c.slots, slotsMax-c.slots)
+	if more == 0 || c.file.Allocate(controlHead+int64(c.slots)*slotSize, int64(more)*slotSize) != nil {
+		return false
+	}
+	for i := c.slots + more - 1; i >= c.slots; i-- {
+		c.free = append(c.free, i)
+	}
+	c.slots += more
+	return true
+}
+
+// setVoid says whether this boot's page cache is to be believed. It is a store
+// into memory.
+func (c *controlBlock) setVoid(void bool) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.bytes == nil {
+		return
+	}
+	v := uint64(0)
+	if void {
+		v = 1
+	}
+	binary.LittleEndian.PutUint64(c.bytes[voidAt:], v)
+}
+
+func (c *controlBlock) sync() error {
+	if c == nil {
+		return nil
+	}
+	return c.file.Sync()
+}
+
+func (c *controlBlock) close() error {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var err error
+	if c.mapping != nil {
+		err = c.mapping.Close()
+		c.mapping, c.bytes = nil, nil
+	}
+	return errors.Join(err, c.file.Close())
+}

@@ -1,0 +1,206 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/troupe-broker/troupe/wire/ident"
+	"github.com/troupe-broker/troupe/wire/record"
+)
+
+// OffsetRange is [From, To).
+type OffsetRange struct{ From, To ident.Offset }
+
+// hole is a range of a log that cannot be read: its offsets, and the positions
+// [pos, to) of the segment that begins at base. It is known from the moment that
+// somebody ran into it; nothing but a healthy copy mends it.
+type hole struct {
+	OffsetRange
+	base    ident.Offset
+	pos, to int64
+}
+
+// Damage lists the ranges that are known to be unreadable.
+func (l *Log) Damage() []OffsetRange {
+	var list []OffsetRange
+	for _, h := range l.holes {
+		list = append(list, h.OffsetRange)
+	}
+	return list
+}
+
+// Condemn notes that the batches in [from, to) are not to be served any more: a
+// reader found their checksum wrong. The bounds must be those of batches.
+func (l *Log) Condemn(r OffsetRange) error {
+	if err := l.usable(); err != nil {
+		return err
+	}
+	if r.From < l.start || r.To > l.end || r.From >= r.To {
+		return &OffsetError{Partition: l.o.Partition, Offset: r.From, Start: l.start, End: l.end}
+	}
+	i, pos, err := l.locate(r.From)
+	if err != nil {
+		return err
+	}
+	to, err := l.positionOf(l.segments[i], r.To)
+	if err != nil {
+		return err
+	}
+	l.condemn(hole{OffsetRange: r, base: l.segments[i].base, pos: pos, to: to})
+	return nil
+}
+
+func (l *Log) condemn(h hole) {
+	if h.From >= h.To {
+		return
+	}
+	i, found := slices.BinarySearchFunc(l.holes, h.From, func(x hole, want ident.Offset) int {
+		return int(min(max(x.From-want, -1), 1))
+	})
+	if found {
+		l.holes[i] = h
+		return
+	}
+	l.holes = slices.Insert(l.holes, i, h)
+}
+
+// undamaged lowers upTo to the first damaged offset above from.
+func (l *Log) undamaged(from, upTo ident.Offset) (ident.Offset, error) {
+	for _, h := range l.holes {
+		switch {
+		case from >= h.From && from < h.To:
+			return 0, &Error{
+				Code:    CodeDamaged,
+				Message: fmt.Sprintf("offsets [%d, %d) of %s are damaged; restore the partition from a replica or a backup, or delete the records below %d", h.From, h.To, l.o.Partition, h.To),
+				Err:     ErrDamaged,
+			}
+		case from < h.From:
+			upTo = min(upTo, h.From)
+		}
+	}
+	return upTo, nil
+}
+
+// hop leads a walk over a place where no batch is: to the next sound one. cause is
+// what the walk ran into at pos.
+func (l *Log) hop(s *segment, pos int64, cause error) (int64, error) {
+	if !errors.Is(cause, ErrDamaged) {
+		return 0, cause
+	}
+	for _, h := range l.holes {
+		if h.base == s.base && pos >= h.pos && pos < h.to {
+			return h.to, nil
+		}
+	}
+	bound := l.end
+	if i := l.segmentAt(s.base); i+1 < len(l.segments) {
+		bound = l.segments[i+1].base
+	}
+	sc := newScanner(nil, s.file.file, 0, s.size, s.base, ident.NoLeaderEpoch)
+	for sc.pos < pos {
+		// Find the offset at which the hole begins.
+		if _, _, err := sc.batch(); err != nil {
+			if isIOFailure(err) {
+				return 0, l.health.sift(err, "read "+s.name(suffixLog))
+			}
+			break
+		}
+	}
+	h, err := sc.resync(s.base, bound)
+	if err != nil {
+		return 0, l.health.sift(err, "read "+s.name(suffixLog))
+	}
+	l.condemn(h)
+	return sc.pos, nil
+}
+
+func (l *Log) damaged(s *segment, pos int64, cause error) error {
+	return &Error{
+		Code:    CodeDamaged,
+		Message: fmt.Sprintf("no sound batch at position %d of %s: %v; restore the partition from a replica or a backup, or delete the records below it", pos, s.name(suffixLog), cause),
+		Err:     ErrDamaged,
+	}
+}
+
+// resync moves the scanner from a place where no batch is to the next sound one:
+// one whose header continues the log, whose checksum is right, and behind which
+// another batch or the end follows. The last condition keeps a batch that a client
+// hid inside a record's value from being taken for one of the log. Without one the
+// scanner stands at its limit, and the hole ends at bound.
+func (s *scanner) resync(base, bound ident.Offset) (hole, error) {
+	const magicAt = 16
+	h := hole{OffsetRange: OffsetRange{s.next, bound}, base: base, pos: s.pos, to: s.limit}
+	piece := make([]byte, scanBuffer)
+	for at := s.pos + 1; at+record.HeaderSize <= s.limit; {
+		got, err := s.file.ReadAt(piece[:min(int64(len(piece)), s.limit-at)], at)
+		s.read += int64(got)
+		if err != nil && !isShort(err) {
+			return h, err
+		}
+		if got < record.HeaderSize {
+			break
+		}
+		for i := 0; i+record.HeaderSize <= got; i++ {
+			skip := bytes.IndexByte(piece[i+magicAt:got], record.Magic)
+			if skip < 0 || i+skip+record.HeaderSize > got {
+				break
+			}
+			i += skip
+			first, ok, err := s.try(at + int64(i))
+			if err != nil {
+				return h, err
+			}
+			if ok {
+				h.To, h.to = first, at+int64(i)
+				s.pos, s.n, s.next = h.to, 0, first
+				return h, nil
+			}
+		}
+		at += int64(got - record.HeaderSize + 1)
+	}
+	s.pos, s.n = s.limit, 0
+	return h, nil
+}
+
+// try tells whether a sound batch of this log begins at pos, and its base offset.
+func (s *scanner) try(pos int64) (ident.Offset, bool, error) {
+	t := newScanner(make([]byte, 4096), s.file, pos, s.limit, s.next, s.epoch)
+	t.upTo, t.check = s.upTo, true
+	v, _, err := t.batch()
+	if err != nil {
+		return 0, false, ifIOFailure(err)
+	}
+	first := v.BaseOffset()
+	switch _, _, err = t.batch(); {
+	case err == nil, errors.Is(err, errScanEnd), errors.Is(err, errScanZero):
+		return first, true, nil
+	default:
+		return 0, false, ifIOFailure(err)
+	}
+}
+
+// Check reads the region and verifies the checksum of each batch. It returns the
+// length of the sound prefix in bytes, and the offsets of the batch behind it when
+// that is unsound. It may wait for the disk.
+func (r *Region) Check() (sound int64, bad OffsetRange, err error) {
+	if r.n == 0 {
+		return 0, OffsetRange{}, nil
+	}
+	sc := newScanner(nil, r.held.file, r.off, r.off+int64(r.n), 0, ident.NoLeaderEpoch)
+	sc.check = true
+	for {
+		_, _, err := sc.batch()
+		switch {
+		case err == nil:
+		case errors.Is(err, errScanEnd):
+			return int64(r.n), OffsetRange{}, nil
+		case isIOFailure(err):
+			return sc.pos - r.off, OffsetRange{}, err
+		default:
+			h, rerr := sc.resync(0, r.next)
+			return h.pos - r.off, h.OffsetRange, rerr
+		}
+	}
+}

@@ -1,0 +1,476 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/troupe-broker/troupe/wire/ident"
+)
+
+// Opened tells how a directory was found.
+type Opened struct {
+	Created     bool              // it was new
+	Mode        RecoveryMode      // how its logs are to be recovered
+	CleanEpoch  ident.BrokerEpoch // the epoch in the clean marker, NoBrokerEpoch without one
+	ErrorMarked bool              // an I/O error was on record
+	Marked      bool              // the durable marks could be read
+	Strays      []string          // partition directories set aside now
+	Logs        []LogDir          // partition directories, by name
+}
+
+// LogDir is a partition directory that was found.
+type LogDir struct {
+	Partition ident.TopicPartition
+	Topic     ident.TopicID
+}
+
+// opening is a directory being opened.
+type opening struct {
+	d    *Directory
+	out  Opened
+	boot string // of the kernel now, empty when it cannot be read
+	last string // in the lock file: of the kernel when the directory was last opened
+
+	names   []DirEntry
+	control controlFound
+	clean   bool
+}
+
+// OpenDirectory locks and opens a data directory, making it when it does not
+// exist. Errors are *Error with a code and words for the user.
+func OpenDirectory(o DirectoryOptions) (*Directory, Opened, error) {
+	d := &Directory{
+		o:      o,
+		health: &health{path: o.Path},
+		slots:  map[uint64]*slot{},
+		logs:   map[ident.TopicPartition]*entry{},
+	}
+	n := &opening{d: d}
+	n.out.CleanEpoch = ident.NoBrokerEpoch
+	if err := n.enter(); err != nil {
+		return nil, Opened{}, err
+	}
+	if err := n.run(); err != nil {
+		return nil, Opened{}, errors.Join(err, n.leave())
+	}
+	d.health.down = d.down
+	return d, n.out, nil
+}
+
+// enter makes the directory and takes its lock.
+func (n *opening) enter() error {
+	o := &n.d.o
+	info, err := o.FS.Stat(o.Path)
+	switch {
+	case err == nil && !info.Dir:
+		return coded(CodeNotADirectory, nil, "%s is a file, a data directory is wanted; name another path", o.Path)
+	case err == nil:
+	case isNotExist(err):
+		n.out.Created = true
+		if err := o.FS.MkdirAll(o.Path, 0o755); err != nil {
+			return n.refused(err, "create")
+		}
+		if err := syncDir(o.FS, filepath.Dir(o.Path)); err != nil {
+			return n.refused(err, "sync the parent of")
+		}
+	default:
+		return n.refused(err, "look at")
+	}
+	lock, err := o.FS.Lock(filepath.Join(o.Path, lockFile))
+	if errors.Is(err, ErrLocked) {
+		return coded(CodeLocked, err, "%s is in use by another broker; stop it, or give this one another data directory", o.Path)
+	}
+	if err != nil {
+		return n.refused(err, "lock")
+	}
+	n.d.lock = lock
+	return nil
+}
+
+// leave gives back what enter and run took.
+func (n *opening) leave() error {
+	err := errors.Join(n.d.control.close(), n.d.lock.Close())
+	if n.d.whole != nil {
+		err = errors.Join(err, n.d.whole.Close())
+	}
+	return err
+}
+
+// refused puts an error of the disk into words.
+func (n *opening) refused(err error, doing string) error {
+	path := n.d.o.Path
+	var known *Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &known):
+		return err
+	case errors.Is(err, fs.ErrPermission):
+		return coded(CodeNoPermission, err, "%s the data directory %s: %v; give the broker's user the right to write there", doing, path, err)
+	case errors.Is(err, ErrNewerFormat):
+		return coded(CodeNewer, err, "%s the data directory %s: %v; start the version that wrote it", doing, path, err)
+	case IsNoSpace(err):
+		return coded(CodeNoSpace, errors.Join(ErrNoSpace, err), "%s the data directory %s: the disk is full: %v; free some space", doing, path, err)
+	default:
+		return coded(CodeOffline, errors.Join(ErrDirectoryOffline, err), "%s the data directory %s: %v; check the disk", doing, path, err)
+	}
+}
+
+// run reads everything, decides, and writes the new state.
+func (n *opening) run() error {
+	d := n.d
+	var err error
+	if d.whole, err = d.o.FS.OpenDir(d.o.Path); err != nil {
+		return n.refused(err, "open")
+	}
+	if n.names, err = d.o.FS.ReadDir(d.o.Path); err != nil {
+		return n.refused(err, "list")
+	}
+	if n.boot, err = d.o.FS.BootID(); err != nil {
+		n.boot = "" // then nothing of the page cache is believed
+	}
+	for _, step := range []struct {
+		doing string
+		do    func() error
+	}{
+		{"read the identity of", n.readMeta},
+		{"read the logs of", n.readLogs},
+		{"read the marks of", n.readMarks},
+		{"read the control block of", n.readControl},
+		{"read the markers of", n.readMarkers},
+		{"prepare", n.commit},
+	} {
+		if err := step.do(); err != nil {
+			return n.refused(err, step.doing)
+		}
+	}
+	return nil
+}
+
+func (n *opening) has(name string) bool {
+	for _, e := range n.names {
+		if e.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// readMeta reads the identity, or makes one for a directory that has nothing yet.
+func (n *opening) readMeta() error {
+	d := n.d
+	path := filepath.Join(d.o.Path, metaFile)
+	b, err := readFile(d.o.FS, path)
+	if isNotExist(err) {
+		for _, e := range n.names {
+			if _, isLog := parsePartitionDirName(e.Name); (e.Dir && isLog) || e.Name == startsFile || e.Name == marksFile {
+				return coded(CodeMeta, err, "%s is lost, but %s holds data of a broker; restore the file from a backup, or move the data away to begin anew", metaFile, d.o.Path)
+			}
+		}
+		n.out.Created = true
+		return n.newMeta()
+	}
+	if err != nil {
+		return err
+	}
+	m, err := decodeMeta(b)
+	if errors.Is(err, ErrNewerFormat) {
+		return err
+	}
+	if err != nil {
+		return coded(CodeMeta, err, "%s is damaged: %v; restore the file from a backup, or move the data directory away to begin anew", path, err)
+	}
+	if m.Broker != d.o.Broker {
+		return coded(CodeForeign, nil, "%s belongs to broker %d, this is broker %d; correct node.id or the data directory", d.o.Path, m.Broker, d.o.Broker)
+	}
+	if m.Cluster != "" && d.o.Cluster != "" && m.Cluster != d.o.Cluster {
+		return coded(CodeForeign, nil, "%s belongs to cluster %s, this broker to %s; correct the configuration or the data directory", d.o.Path, m.Cluster, d.o.Cluster)
+	}
+	adopt := m.Node == 0
+	if adopt {
+		if m.Node, err = newNodeID(d.o.Rand); err != nil {
+			return err
+		}
+	}
+	if m.Cluster == "" && d.o.Cluster != "" {
+		m.Cluster, adopt = d.o.Cluster, true
+	}
+	d.meta = m
+	if adopt {
+		return d.replace(metaFile, encodeMeta(m))
+	}
+	return nil
+}
+
+func (n *opening) newMeta() error {
+	d := n.d
+	m := Meta{Cluster: d.o.Cluster, Broker: d.o.Broker}
+	var err error
+	if m.Directory, err = newDirectoryID(d.o.Rand); err != nil {
+		return err
+	}
+	if m.Node, err = newNodeID(d.o.Rand); err != nil {
+		return err
+	}
+	// The checkpoints first: a directory with an identity and without them has
+	// lost them.
+	if err := d.writeLines(startsFile, nil, false); err != nil {
+		return err
+	}
+	if err := d.writeLines(marksFile, nil, true); err != nil {
+		return err
+	}
+	d.meta = m
+	return d.replace(metaFile, encodeMeta(m))
+}
+
+// readLogs finds the partition directories and sets strays aside.
+func (n *opening) readLogs() error {
+	d := n.d
+	for _, e := range n.names {
+		if !e.Dir {
+			continue
+		}
+		path := filepath.Join(d.o.Path, e.Name)
+		if strings.HasSuffix(e.Name, suffixDeleteDir) {
+			d.background(func() error { return d.o.FS.RemoveAll(path) })
+			continue
+		}
+		tp, ok := parsePartitionDirName(e.Name)
+		if !ok || strings.HasSuffix(e.Name, suffixStrayDir) || strings.HasSuffix(e.Name, suffixFutureDir) {
+			continue
+		}
+		if err := n.readLog(tp, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *opening) readLog(tp ident.TopicPartition, path string) error {
+	d := n.d
+	id, err := readPartitionMeta(d.o.FS, path)
+	switch {
+	case err == nil:
+		n.out.Logs = append(n.out.Logs, LogDir{tp, id})
+		d.logs[tp] = &entry{standing: &standing{}, found: true}
+		return nil
+	case errors.Is(err, ErrNewerFormat):
+		return err
+	case !isNotExist(err) && !errors.Is(err, ErrFormat):
+		return err
+	}
+	files, lerr := d.o.FS.ReadDir(path)
+	if lerr != nil {
+		return lerr
+	}
+	empty := true
+	for _, f := range files {
+		empty = empty && strings.HasSuffix(f.Name, suffixTemporary)
+	}
+	if empty {
+		// The broker died while it made the directory.
+		return d.o.FS.RemoveAll(path)
+	}
+	to, err := d.moveAside(tp, suffixStrayDir)
+	if err == nil {
+		n.out.Strays = append(n.out.Strays, to)
+	}
+	return err
+}
+
+// readMarks reads durable marks and log starts.
+func (n *opening) readMarks() error {
+	d := n.d
+	starts, found, err := readLines(d.o.FS, d.o.Path, startsFile, false)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return coded(CodeStartLost, nil, "%s and its copy in %s are lost or damaged, so that deleted records would come back; restore one from a backup, or write \"0\", \"0\" on two lines into %s to begin every log with its first segment", startsFile, d.o.Path, startsFile)
+	}
+	marks, found, err := readLines(d.o.FS, d.o.Path, marksFile, true)
+	if err != nil {
+		return err
+	}
+	d.marked, n.out.Marked = found, found
+	for _, m := range starts {
+		if e := d.logs[m.partition]; e != nil {
+			e.standing.start.Store(int64(m.offset))
+		}
+	}
+	for _, m := range marks {
+		if e := d.logs[m.partition]; e != nil {
+			e.standing.mark.Store(int64(m.offset))
+			e.strict = m.strict
+		}
+	}
+	return nil
+}
+
+func (n *opening) readControl() (err error) {
+	d := n.d
+	if n.control, err = readControl(d.o.FS, d.o.Path); err != nil {
+		return err
+	}
+	b, err := readFile(d.o.FS, filepath.Join(d.o.Path, lockFile))
+	if err != nil {
+		return err
+	}
+	if text, err := unseal(b); err == nil {
+		n.last = strings.TrimSpace(string(text))
+	}
+	return nil
+}
+
+// readMarkers reads the clean marker and the error mark, and decides how far the
+// logs can be believed.
+func (n *opening) readMarkers() error {
+	d := n.d
+	n.out.ErrorMarked = n.has(errorFile) || (n.control.sound && n.control.void)
+	b, err := readFile(d.o.FS, filepath.Join(d.o.Path, cleanFile))
+	if err != nil && !isNotExist(err) {
+		return err
+	}
+	if err == nil {
+		n.clean, n.out.CleanEpoch = true, decodeClean(b)
+	}
+	n.out.Mode = n.mode()
+	if n.out.Mode != RecoverClean {
+		n.out.CleanEpoch = ident.NoBrokerEpoch
+	}
+	return nil
+}
+
+// decodeClean reads the epoch in the clean marker. The marker counts by being
+// there; one without a readable epoch names no broker epoch.
+func decodeClean(b []byte) ident.BrokerEpoch {
+	var marker struct {
+		Version     int    `json:"version"`
+		BrokerEpoch *int64 `json:"brokerEpoch"`
+	}
+	if json.Unmarshal(bytes.TrimSpace(b), &marker) != nil || marker.BrokerEpoch == nil {
+		return ident.NoBrokerEpoch
+	}
+	return ident.BrokerEpoch(*marker.BrokerEpoch)
+}
+
+func (n *opening) mode() RecoveryMode {
+	sameBlock := n.control.sound && n.control.boot == n.boot && n.boot != ""
+	switch {
+	case n.clean && !n.out.ErrorMarked:
+		return RecoverClean
+	case n.boot == "":
+		if n.out.ErrorMarked {
+			return RecoverCopy
+		}
+		return RecoverVerify
+	case sameBlock && !n.out.ErrorMarked:
+		return RecoverSameBoot
+	case sameBlock:
+		return RecoverCopy
+	case n.control.sound || (n.last != "" && n.last != n.boot):
+		return RecoverVerify // the machine has been restarted since
+	default:
+		// The block is lost and the boot is the same, or nobody can tell.
+		return RecoverCopy
+	}
+}
+
+// commit makes what was decided the state of the directory: marks that only the
+// control block knew are written before the block is replaced, and the clean
+// marker goes before any log is written.
+func (n *opening) commit() error {
+	d := n.d
+	keep := map[uint64]slotState{}
+	raised := false
+	for _, l := range n.out.Logs {
+		e := d.logs[l.Partition]
+		e.mode = n.out.Mode
+		v, ok := n.control.slots[logKey(l.Topic, l.Partition.Partition)]
+		if !ok {
+			continue
+		}
+		if n.out.Mode == RecoverSameBoot {
+			keep[v.log] = v
+		}
+		// The mark in a slot was stored after the sync that it tells of.
+		if int64(v.flushed) > e.standing.mark.Load() && n.out.Mode != RecoverClean {
+			e.standing.mark.Store(int64(v.flushed))
+			raised = true
+		}
+	}
+	if raised {
+		if err := d.writeLines(marksFile, d.marks(), true); err != nil {
+			return err
+		}
+	}
+	if err := n.newControl(keep); err != nil {
+		return err
+	}
+	if err := n.signLock(); err != nil {
+		return err
+	}
+	if n.clean {
+		if err := d.o.FS.Remove(filepath.Join(d.o.Path, cleanFile)); err != nil && !isNotExist(err) {
+			return err
+		}
+	}
+	if err := d.whole.Sync(); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tainted = n.out.ErrorMarked
+	return errors.Join(d.untaint(), d.loadBallast())
+}
+
+// newControl replaces the control block. On a full disk the old one gives way, and
+// if that is not enough there is none: then the logs are verified next time.
+func (n *opening) newControl(keep map[uint64]slotState) error {
+	d := n.d
+	taint := n.out.ErrorMarked
+	c, slots, err := createControl(d.o.FS, d.o.Path, n.boot, taint, keep)
+	if err != nil && IsNoSpace(err) {
+		for _, name := range []string{controlFile, controlFile + suffixTemporary, ballastFile} {
+			if rm := d.o.FS.Remove(filepath.Join(d.o.Path, name)); rm != nil && !isNotExist(rm) {
+				return rm
+			}
+		}
+		c, slots, err = createControl(d.o.FS, d.o.Path, n.boot, taint, keep)
+		if err != nil && IsNoSpace(err) {
+			return nil
+		}
+	}
+	if err != nil {
+		return err
+	}
+	d.control = c
+	for key, s := range slots {
+		d.slots[key] = s
+	}
+	return nil
+}
+
+// signLock notes the boot in the lock file, where it is found when the control
+// block is lost.
+func (n *opening) signLock() error {
+	f, err := n.d.o.FS.OpenFile(filepath.Join(n.d.o.Path, lockFile), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	text := seal([]byte(n.boot + "\n"))
+	_, err = f.WriteAt(text, 0)
+	if err == nil {
+		err = f.Truncate(int64(len(text)))
+	}
+	if err = errors.Join(err, f.Close()); IsNoSpace(err) {
+		return nil // an unsigned lock is believed less, which is safe
+	}
+	return err
+}

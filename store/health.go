@@ -1,0 +1,69 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/troupe-broker/troupe/wire/ident"
+)
+
+// Generations hands out generations; one for a process, shared by its logs. Safe
+// for concurrent use. The zero value is ready.
+type Generations struct{ last atomic.Uint64 }
+
+// Next is a generation that was never given out before.
+func (g *Generations) Next() ident.Generation { return ident.Generation(g.last.Add(1)) }
+
+// health tells the logs of a directory whether the directory still can be
+// trusted. It changes once, from sound to offline.
+type health struct {
+	offline atomic.Pointer[Error]
+	once    sync.Once
+	path    string
+	// down is run once, before the error can be seen by anybody.
+	down func(cause error) error
+}
+
+// check is nil while the directory is sound.
+func (h *health) check() error {
+	if e := h.offline.Load(); e != nil {
+		return e
+	}
+	return nil
+}
+
+// fail takes the directory out of service and returns the error to hand on.
+func (h *health) fail(cause error) error {
+	h.once.Do(func() {
+		if h.down != nil {
+			if err := h.down(cause); err != nil {
+				cause = fmt.Errorf("%w (and the error mark could not be written: %w)", cause, err)
+			}
+		}
+		h.offline.Store(&Error{
+			Code:    CodeOffline,
+			Message: fmt.Sprintf("data directory %s is offline: %v; check the disk, then restart the broker", h.path, cause),
+			Err:     errors.Join(ErrDirectoryOffline, cause),
+		})
+	})
+	return h.check()
+}
+
+// sift turns an error of the disk into what the caller shall see: a full disk is
+// an answer, anything else takes the directory offline. Nil stays nil.
+func (h *health) sift(err error, doing string) error {
+	switch {
+	case err == nil:
+		return nil
+	case IsNoSpace(err):
+		return &Error{
+			Code:    CodeNoSpace,
+			Message: fmt.Sprintf("%s: the disk that holds %s is full: %v; free space or extend it, the broker resumes by itself", doing, h.path, err),
+			Err:     errors.Join(ErrNoSpace, err),
+		}
+	default:
+		return h.fail(fmt.Errorf("%s: %w", doing, err))
+	}
+}

@@ -1,0 +1,86 @@
+package store
+
+import (
+	"github.com/troupe-broker/troupe/wire/ident"
+	"github.com/troupe-broker/troupe/wire/record"
+)
+
+// LogOptions says which log to open and what the log may use. FS, Path, Partition,
+// Topic and Generations are required.
+type LogOptions struct {
+	FS          FS
+	Path        string // of the partition's directory, <data dir>/<topic>-<partition>
+	Partition   ident.TopicPartition
+	Topic       ident.TopicID
+	Config      LogConfig
+	Generations *Generations
+	Hint        RecoveryHint
+	Now         ident.Millis // wall clock of the opening
+
+	// Background runs a job off the caller's goroutine: populating pages,
+	// unlinking files. Nil runs it in place, as simulations want.
+	Background func(job func())
+	// Producers is asked, in the owner's turn, whenever a segment is rolled: it
+	// appends the producers' state as of the log end to dst. Nil: no snapshots.
+	Producers func(dst []record.ProducerEntry) []record.ProducerEntry
+	// OnSnapshot receives the producer snapshot that recovery starts from, before
+	// any OnBatch. It is not called when there is none.
+	OnSnapshot func(at ident.Offset, producers []record.ProducerEntry)
+	// OnBatch receives every batch at or above the snapshot's offset in order, so
+	// that the owner rebuilds producer state. The view is valid during the call.
+	// Control batches are whole; of others the records may be missing (the view
+	// is then record.HeaderSize long).
+	OnBatch func(v record.View)
+
+	// Set by Directory.OpenLog; a log opened alone does without.
+	health   *health
+	standing *standing
+	slot     *slot
+	lowered  func() error // makes lowered marks durable
+	onClose  func(l *Log, clean bool)
+}
+
+// RecoveryMode is how much of a log can be believed when it is opened.
+type RecoveryMode uint8
+
+const (
+	// RecoverVerify: another boot. Everything from the durable mark on is checked
+	// and the first batch that is not sound ends the log. The zero value.
+	RecoverVerify RecoveryMode = iota
+	// RecoverClean: the clean marker was present; the files end where the log ends.
+	RecoverClean
+	// RecoverSameBoot: the control block is sound and of this boot, no error
+	// happened: the block's end is the end, nothing is scanned for damage.
+	RecoverSameBoot
+	// RecoverCopy: same boot, but the block is void, lost or unreadable: a failed
+	// sync may have left clean pages that are not on disk. Everything above the
+	// durable mark is copied into new files and synced before it counts.
+	RecoverCopy
+)
+
+// RecoveryHint is what the directory knows about a log before it is opened.
+type RecoveryHint struct {
+	Mode  RecoveryMode
+	Mark  ident.Offset // durable mark; NoOffset: unknown
+	Start ident.Offset // from log-start-offset-checkpoint; NoOffset: none
+}
+
+// Recovery tells what opening a log found.
+type Recovery struct {
+	Mode RecoveryMode
+	// Created: the directory did not exist before.
+	Created bool
+	// Start, End of the log; Flushed is what is known to be on disk (the durable
+	// mark until a sync has returned).
+	Start, End, Flushed ident.Offset
+	// Whole: everything up to the durable mark was there.
+	Whole bool
+	// CutBytes were behind the last sound batch and are gone: a torn tail.
+	CutBytes int64
+	// Damage lists ranges below the durable mark that are unreadable.
+	Damage []OffsetRange
+	// Batches and Bytes that were read.
+	Batches, Bytes int64
+	// IndexesRebuilt counts index files that were missing, short or noise.
+	IndexesRebuilt int
+}

@@ -1,0 +1,304 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/troupe-broker/troupe/wire/ident"
+	"github.com/troupe-broker/troupe/wire/record"
+)
+
+// recovery is the opening of one log: what was found, and what is to be read
+// again. Its methods are spread over recover*.go by what they are about.
+type recovery struct {
+	l    *Log
+	r    Recovery
+	mode RecoveryMode
+	mark ident.Offset // below it everything must be there
+	slot slotState
+	held bool // slot is valid
+	now  ident.Millis
+
+	// Batches at or above these offsets are shown to the owner, and to the epoch
+	// cache.
+	replayFrom ident.Offset
+	epochsFrom ident.Offset
+
+	buf []byte // of the scanners
+}
+
+// recover opens the log's directory, in the manner that the hint allows.
+func (l *Log) recover() (Recovery, error) {
+	v := &recovery{l: l, mode: l.o.Hint.Mode, mark: max(l.o.Hint.Mark, 0), now: l.o.Now}
+	v.r.Whole = l.o.Hint.Mark >= 0
+	fresh, err := v.identify()
+	if err != nil {
+		return Recovery{}, err
+	}
+	if !fresh {
+		if err = v.list(); err != nil {
+			return Recovery{}, l.health.sift(err, "list "+l.o.Path)
+		}
+	}
+	if l.slot != nil {
+		v.slot, v.held = l.slot.get()
+		v.held = v.held && v.slot.log == logKey(l.o.Topic, l.o.Partition.Partition)
+		if v.held {
+			v.mark = max(v.mark, v.slot.flushed)
+		}
+	}
+	if err := v.run(); err != nil {
+		return Recovery{}, err
+	}
+	return v.conclude()
+}
+
+// run finds the log's end, falling back to a more careful mode when a bolder one
+// meets something it does not expect.
+func (v *recovery) run() error {
+	l := v.l
+	if len(l.segments) == 0 {
+		return v.begin(max(l.o.Hint.Start, v.mark, 0))
+	}
+	l.start = max(l.segments[0].base, l.o.Hint.Start)
+	if err := v.loadEpochs(); err != nil {
+		return err
+	}
+	if v.mode == RecoverClean {
+		if done, err := v.runClean(); done || err != nil {
+			return err
+		}
+		v.mode = RecoverVerify
+	}
+	if v.mode == RecoverSameBoot {
+		if done, err := v.runSameBoot(); done || err != nil {
+			return err
+		}
+		v.mode = RecoverCopy
+	}
+	if v.mode == RecoverCopy {
+		if err := v.copySuspects(); err != nil {
+			return err
+		}
+	}
+	return v.runVerify()
+}
+
+// identify checks that the directory belongs to the topic, or makes it.
+func (v *recovery) identify() (fresh bool, err error) {
+	l := v.l
+	entries, err := l.o.FS.ReadDir(l.o.Path)
+	if err != nil && !isNotExist(err) {
+		return false, l.health.sift(err, "list "+l.o.Path)
+	}
+	// A directory that holds at most temporary files was being made when the
+	// broker died: nothing of it was ever acknowledged.
+	fresh = true
+	for _, e := range entries {
+		fresh = fresh && strings.HasSuffix(e.Name, suffixTemporary)
+	}
+	if fresh {
+		return true, l.health.sift(v.make(), "create "+l.o.Path)
+	}
+	id, err := readPartitionMeta(l.o.FS, l.o.Path)
+	switch {
+	case errors.Is(err, ErrNewerFormat):
+		return false, coded(CodeNewer, err, "%s in %s: %v; start the version that wrote it", partitionMetaFile, l.o.Path, err)
+	case err != nil && !isNotExist(err) && !errors.Is(err, ErrFormat):
+		return false, l.health.sift(err, "read "+partitionMetaFile+" of "+l.o.Path)
+	case err != nil:
+		return false, coded(CodeStray, ErrStray, "%s in %s is lost or damaged (%v); the directory is set aside as a stray: if its records are wanted, write the file anew and rename the directory back", partitionMetaFile, l.o.Path, err)
+	case id != l.o.Topic:
+		return false, coded(CodeStray, ErrStray, "%s holds topic id %s, the topic's id is %s; the directory is set aside as a stray of a deleted topic", l.o.Path, id, l.o.Topic)
+	}
+	return false, nil
+}
+
+// make creates the directory and its identity, durably.
+func (v *recovery) make() error {
+	l := v.l
+	if err := l.o.FS.MkdirAll(l.o.Path, 0o755); err != nil {
+		return err
+	}
+	if err := replaceFile(l.o.FS, filepath.Join(l.o.Path, partitionMetaFile), encodePartitionMeta(l.o.Topic)); err != nil {
+		return err
+	}
+	v.r.Created = true
+	return syncDir(l.o.FS, filepath.Dir(l.o.Path))
+}
+
+// list reads the directory: segments, snapshots, and what is to be tidied away.
+func (v *recovery) list() error {
+	l := v.l
+	entries, err := l.o.FS.ReadDir(l.o.Path)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		base, suffix, ok := parseSegmentName(e.Name)
+		switch {
+		case e.Dir:
+		case ok && suffix == suffixLog:
+			l.segments = append(l.segments, newSegment(l.o.FS, l.o.Path, base, v.now))
+		case ok && suffix == suffixSnapshot:
+			l.snapshots = append(l.snapshots, base)
+		case strings.HasSuffix(e.Name, suffixDeleted), strings.HasSuffix(e.Name, suffixCleaned),
+			strings.HasSuffix(e.Name, suffixCopy), strings.HasSuffix(e.Name, suffixTemporary):
+			name := filepath.Join(l.o.Path, e.Name)
+			l.inDirectory(func() error {
+				if err := l.o.FS.Remove(name); err != nil && !isNotExist(err) {
+					return err
+				}
+				return nil
+			})
+		}
+	}
+	slices.SortFunc(l.segments, func(a, b *segment) int { return int(min(max(a.base-b.base, -1), 1)) })
+	slices.Sort(l.snapshots)
+	for _, s := range l.segments {
+		if err := s.open(l.fail); err != nil {
+			return err
+		}
+		s.size = s.file.reserved.Load()
+	}
+	return nil
+}
+
+// begin starts an empty log at o.
+func (v *recovery) begin(o ident.Offset) error {
+	l := v.l
+	s, err := l.createSegment(o, 0, v.now)
+	if err != nil {
+		return err
+	}
+	l.segments = append(l.segments[:0], s)
+	l.active = s
+	l.start, l.end = o, o
+	l.epochs = epochs{}
+	l.dirty.epochs = true
+	return nil
+}
+
+// loadEpochs reads the epoch file. When it is lost or noise the epochs are taken
+// from the batches, all of them.
+func (v *recovery) loadEpochs() error {
+	l := v.l
+	v.epochsFrom = l.segments[0].base
+	name := filepath.Join(l.o.Path, epochsFile)
+	b, err := readFile(l.o.FS, name)
+	if err == nil {
+		l.epochs, err = decodeEpochs(b)
+	}
+	switch {
+	case errors.Is(err, ErrNewerFormat):
+		return coded(CodeNewer, err, "%s: %v; start the version that wrote it, or delete the file to have it built anew", name, err)
+	case isNotExist(err) || errors.Is(err, ErrFormat):
+		l.epochs = epochs{}
+		l.dirty.epochs = true
+		return nil
+	case err != nil:
+		return l.health.sift(err, "read "+name)
+	}
+	v.epochsFrom = max(v.mark, v.epochsFrom)
+	l.epochs.cutEnd(v.epochsFrom)
+	return nil
+}
+
+// see shows a batch to the epoch cache and to the owner.
+func (v *recovery) see(b record.View) {
+	l := v.l
+	v.r.Batches++
+	if base := b.BaseOffset(); base >= v.epochsFrom && l.epochs.assign(b.LeaderEpoch(), base) {
+		l.dirty.epochs = true
+	}
+	if b.LastOffset() >= v.replayFrom && l.o.OnBatch != nil {
+		l.o.OnBatch(b)
+	}
+}
+
+// conclude takes stock: what is to be synced before it counts, what is served.
+func (v *recovery) conclude() (Recovery, error) {
+	l := v.l
+	if l.start > l.end {
+		// The log start is ahead of all that is left: begin there.
+		if err := v.restart(l.start); err != nil {
+			return Recovery{}, err
+		}
+	}
+	l.active = l.segments[len(l.segments)-1]
+	for _, s := range l.segments[:len(l.segments)-1] {
+		l.closedSize += s.size
+	}
+	l.epochs.cutEnd(l.end)
+	l.epochs.cutStart(l.start)
+	for n := len(l.snapshots); n > 0 && l.snapshots[n-1] > l.end; n-- {
+		if err := l.dropSnapshots(0, 1); err != nil {
+			return Recovery{}, err
+		}
+	}
+	if v.mode == RecoverClean || v.mode == RecoverCopy {
+		v.mark = l.end
+	}
+	l.flushed = max(min(v.mark, l.end), l.start)
+	l.standing.mark.Store(int64(min(max(v.mark, 0), l.end)))
+	l.standing.start.Store(int64(l.start))
+	if err := v.claim(); err != nil {
+		return Recovery{}, l.health.sift(err, "open "+l.o.Path)
+	}
+	v.r.Mode, v.r.Start, v.r.End, v.r.Flushed = v.mode, l.start, l.end, l.flushed
+	v.r.Damage = l.Damage()
+	return v.r, nil
+}
+
+// claim notes what a sync has to cover before the log counts as flushed, closes
+// what is not needed open, and writes the control block.
+func (v *recovery) claim() error {
+	l := v.l
+	for i, s := range l.segments {
+		if i == len(l.segments)-1 {
+			break
+		}
+		if l.segments[i+1].base > l.flushed {
+			s.file.retain()
+			l.dirty.closed = append(l.dirty.closed, s.file)
+		}
+		// A closed segment is opened again by its first reader.
+		if err := s.release(); err != nil {
+			return err
+		}
+	}
+	l.dirty.active = l.dirty.active || l.flushed < l.end
+	if err := l.dirty.name(l.o.FS, l.o.Path); err != nil {
+		return err
+	}
+	return l.rememberFile()
+}
+
+// restart drops all segments and begins an empty log at o.
+func (v *recovery) restart(o ident.Offset) error {
+	l := v.l
+	if err := v.setAsideFrom(0); err != nil {
+		return err
+	}
+	l.holes = nil
+	return v.begin(o)
+}
+
+// setAsideFrom renames the segments from index i on, highest first, each durable
+// before the next, and forgets them.
+func (v *recovery) setAsideFrom(i int) error {
+	l := v.l
+	for n := len(l.segments) - 1; n >= i; n-- {
+		s := l.segments[n]
+		v.r.CutBytes += s.size
+		if err := errors.Join(s.release(), setAside(l.o.FS, l.o.Path, []ident.Offset{s.base})); err != nil {
+			return l.health.sift(err, fmt.Sprintf("set segment %d of %s aside", s.base, l.o.Partition))
+		}
+		l.doomed = append(l.doomed, doomedSegment{s.base, v.now + ident.Millis(l.cfg.FileDeleteDelayMs)})
+		l.segments = l.segments[:n]
+	}
+	return nil
+}

@@ -1,0 +1,244 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/troupe-broker/troupe/wire/ident"
+	"github.com/troupe-broker/troupe/wire/record"
+)
+
+// runVerify finds the end of a log whose bytes above the durable mark may be
+// anything: it checks every batch from there on, and the first unsound one ends
+// the log.
+func (v *recovery) runVerify() error {
+	l := v.l
+	first := max(l.segmentAt(v.mark), 0)
+	at, err := l.loadSnapshot(max(v.mark, l.start))
+	if err != nil {
+		return err
+	}
+	v.replayFrom = at
+	if err := v.replayBelow(first, l.segments[first].base); err != nil {
+		return err
+	}
+	var t tail
+	for i := first; i < len(l.segments); i++ {
+		s := l.segments[i]
+		if t, err = v.rebuild(s, i, min(v.mark, v.needed()), true); err != nil {
+			return err
+		}
+		if i+1 == len(l.segments) {
+			break
+		}
+		whole, err := v.joins(t, l.segments[i+1])
+		if err != nil {
+			return err
+		}
+		if !whole && !t.kept && t.next >= v.mark {
+			// The segment lost its end, so what follows would be read across a
+			// hole. None of it was ever acknowledged as durable.
+			if err := v.setAsideFrom(i + 1); err != nil {
+				return err
+			}
+			t.torn = true
+			break
+		}
+		if err := v.closeSegment(s, t); err != nil {
+			return err
+		}
+	}
+	return v.finish(t)
+}
+
+// joins tells whether a segment that ends with t is followed by the next one
+// without a hole.
+func (v *recovery) joins(t tail, next *segment) (bool, error) {
+	if t.next >= next.base {
+		return true, nil
+	}
+	// A follower's batch that did not fit the reach of the former segment's
+	// offsets began this one, further on.
+	var head [record.HeaderSize]byte
+	switch _, err := next.file.file.ReadAt(head[:], 0); {
+	case isShort(err):
+		return false, nil
+	case err != nil:
+		return false, v.l.health.sift(err, "read "+next.name(suffixLog))
+	}
+	return record.View(head[:]).LastOffset()-t.next > 1<<31-1, nil
+}
+
+// closeSegment brings a verified segment that is not the last into the form of a
+// closed one. Damage below the mark stays in the file, for whoever can mend it.
+func (v *recovery) closeSegment(s *segment, t tail) error {
+	if t.kept {
+		s.file.freeze()
+		s.size = t.pos
+		return v.l.health.sift(errors.Join(s.index.flush(), s.times.flush()), "write the indexes of "+s.name(suffixLog))
+	}
+	if err := v.cut(s, t.pos); err != nil {
+		return err
+	}
+	return v.l.health.sift(s.close(), "close "+s.name(suffixLog))
+}
+
+// finish makes the last segment the active one.
+func (v *recovery) finish(t tail) error {
+	l := v.l
+	s := l.segments[len(l.segments)-1]
+	if lost := s.file.reserved.Load() - t.pos; t.torn && lost > 0 {
+		v.r.CutBytes += lost
+	}
+	l.end = max(t.next, s.base)
+	if l.end < v.mark {
+		// The offsets up to the mark were acknowledged; they are lost here, but
+		// never given to other records.
+		v.r.Whole = false
+		l.condemn(hole{OffsetRange: OffsetRange{l.end, v.mark}, base: s.base, pos: t.pos, to: t.pos})
+		l.end = v.mark
+		t.torn = true
+	}
+	if !t.torn && !t.kept {
+		return v.cut(s, t.pos)
+	}
+	// Never append to a file that lost batches.
+	if s.base == l.end {
+		if err := v.setAsideFrom(len(l.segments) - 1); err != nil {
+			return err
+		}
+	} else if err := v.closeSegment(s, t); err != nil {
+		return err
+	}
+	fresh, err := l.createSegment(l.end, 0, v.now)
+	if err != nil {
+		return err
+	}
+	l.segments = append(l.segments, fresh)
+	return nil
+}
+
+// copySuspects writes everything above the durable mark into new files and syncs
+// them: after a sync that failed, the page cache holds pages that look clean and
+// are not on disk, and another sync of the same file would prove nothing.
+func (v *recovery) copySuspects() error {
+	l := v.l
+	for i := max(l.segmentAt(v.mark), 0); i < len(l.segments); i++ {
+		s := l.segments[i]
+		from := int64(0)
+		base := s.base
+		if s.base < v.mark {
+			var err error
+			if from, err = v.positionOfMark(s); err != nil {
+				return err
+			}
+			if from >= s.size {
+				continue
+			}
+			base = v.mark
+		}
+		if err := v.copySegment(i, from, base); err != nil {
+			return l.health.sift(err, "copy "+s.name(suffixLog))
+		}
+		if base != s.base {
+			i++ // the copy is a segment of its own, and done
+		}
+	}
+	// From here on the log is as after another boot, with everything on disk.
+	return nil
+}
+
+// positionOfMark finds where the first batch above the durable mark begins; the
+// segment's size when there is none, or no way to tell.
+func (v *recovery) positionOfMark(s *segment) (int64, error) {
+	sc, _, err := v.resume(s, v.mark)
+	if err != nil {
+		return 0, v.l.health.sift(err, "read "+s.name(suffixLog))
+	}
+	for {
+		b, pos, err := sc.batch()
+		switch {
+		case isIOFailure(err):
+			return 0, v.l.health.sift(err, "read "+s.name(suffixLog))
+		case err != nil:
+			return s.size, nil
+		case b.LastOffset() >= v.mark:
+			return pos, nil
+		}
+	}
+}
+
+// copySegment copies the sound batches of segment i from position from on into a
+// new file named by base. When it is the same name the new file replaces the old
+// one; else the old one is cut where the new one begins.
+func (v *recovery) copySegment(i int, from int64, base ident.Offset) error {
+	l := v.l
+	s := l.segments[i]
+	sc := newScanner(v.buf, s.file.file, from, s.size, base, ident.NoLeaderEpoch)
+	sc.check = true
+	for {
+		if _, _, err := sc.batch(); err != nil {
+			if isIOFailure(err) {
+				return err
+			}
+			break
+		}
+	}
+	target := segmentName(l.o.Path, base, suffixLog)
+	if err := copyRange(l.o.FS, target+suffixCopy, s.file.file, from, sc.pos); err != nil {
+		return err
+	}
+	if err := l.o.FS.Rename(target+suffixCopy, target); err != nil {
+		return err
+	}
+	if err := syncDir(l.o.FS, l.o.Path); err != nil {
+		return err
+	}
+	fresh := newSegment(l.o.FS, l.o.Path, base, v.now)
+	if err := fresh.open(l.fail); err != nil {
+		return err
+	}
+	fresh.size = fresh.file.reserved.Load()
+	if base == s.base {
+		l.segments[i] = fresh
+		return s.release()
+	}
+	if err := v.cut(s, from); err != nil {
+		return err
+	}
+	if err := s.file.file.Sync(); err != nil {
+		return err
+	}
+	l.segments = append(l.segments[:i+1], append([]*segment{fresh}, l.segments[i+1:]...)...)
+	return nil
+}
+
+// copyRange writes the bytes [from, to) of f into a new file and syncs it.
+func copyRange(fs FS, name string, f File, from, to int64) error {
+	out, err := fs.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	if to > from {
+		err = out.Allocate(0, to-from)
+	}
+	buf := make([]byte, scanBuffer)
+	for at := from; at < to && err == nil; {
+		n := int(min(int64(len(buf)), to-at))
+		if _, err = f.ReadAt(buf[:n], at); err == nil || isShort(err) {
+			_, err = out.WriteAt(buf[:n], at-from)
+		}
+		at += int64(n)
+	}
+	if err == nil {
+		err = out.Sync()
+	}
+	if err = errors.Join(err, out.Close()); err != nil {
+		if rm := fs.Remove(name); rm != nil && !isNotExist(rm) {
+			err = errors.Join(err, rm)
+		}
+		return fmt.Errorf("copy: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+
+	"github.com/troupe-broker/troupe/wire/ident"
+	"github.com/troupe-broker/troupe/wire/record"
+)
+
+// castagnoli is the polynomial of every checksum in Kafka's and our files.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// What a scan can meet instead of a batch.
+var (
+	errScanEnd  = io.EOF // the limit was reached exactly
+	errScanZero = errors.New("reserved space that was never written")
+)
+
+// crcFrom is where the checksummed part of a batch begins, in bytes.
+const crcFrom = 21
+
+// scanner walks the batches of a segment's file, from a batch boundary on. It
+// reads through the file, never through a mapping, in bounded memory. With check
+// it verifies each checksum, else it looks at headers only.
+type scanner struct {
+	file  io.ReaderAt
+	pos   int64 // of the next batch
+	limit int64 // where batches end at the latest
+	check bool
+
+	// The last batch's order, which the next one must not fall below.
+	next  ident.Offset      // offset after the last batch
+	epoch ident.LeaderEpoch // of the last batch
+	upTo  ident.Offset      // batches must end at or below; 0: no bound
+
+	buf      []byte
+	at       int64 // file position of buf[0]
+	n        int   // bytes of buf that are filled
+	head     [record.HeaderSize]byte
+	lastSize int   // of the last batch, to guess how much to read
+	read     int64 // bytes read from the file
+}
+
+const scanBuffer = 256 << 10
+
+// newScanner walks file from pos to limit. next is the lowest offset that the
+// first batch may have, epoch the lowest epoch.
+func newScanner(buf []byte, file io.ReaderAt, pos, limit int64, next ident.Offset, epoch ident.LeaderEpoch) *scanner {
+	if len(buf) == 0 {
+		buf = make([]byte, scanBuffer)
+	}
+	return &scanner{file: file, pos: pos, limit: limit, next: next, epoch: epoch, buf: buf}
+}
+
+// batch returns the next batch and its position: the whole batch when it is in the
+// buffer, else its header alone. The view is valid until the next call. io.EOF: the
+// limit. errScanZero: zeros. Other errors say why
+// what follows is not the next batch of this log; errors of the file are returned
+// as they are, marked by ioFailure.
+func (s *scanner) batch() (v record.View, at int64, err error) {
+	if s.pos >= s.limit {
+		return nil, s.pos, errScanEnd
+	}
+	head, err := s.window(s.pos, record.HeaderSize)
+	if err != nil {
+		return nil, s.pos, err
+	}
+	if len(head) < record.HeaderSize {
+		if allZero(head) {
+			return nil, s.pos, errScanZero
+		}
+		return nil, s.pos, fmt.Errorf("at position %d: %d bytes are no header: %w", s.pos, len(head), record.ErrTruncated)
+	}
+	size, err := s.header(record.View(head[:record.HeaderSize]))
+	if err != nil {
+		return nil, s.pos, err
+	}
+	v, err = s.body(size)
+	if err != nil {
+		return nil, s.pos, err
+	}
+	at = s.pos
+	s.pos += int64(size)
+	s.next, s.epoch, s.lastSize = v.NextOffset(), v.LeaderEpoch(), size
+	return v, at, nil
+}
+
+// header checks everything that a header shows and returns the batch's size.
+func (s *scanner) header(h record.View) (size int, err error) {
+	size, err = record.SizeOf(h)
+	if err != nil {
+		if allZero(h) {
+			return 0, errScanZero
+		}
+		return 0, fmt.Errorf("at position %d: %w", s.pos, err)
+	}
+	switch {
+	case h.Magic() != record.Magic:
+		err = fmt.Errorf("magic %d: %w", h.Magic(), record.ErrMagic)
+	case s.pos+int64(size) > s.limit:
+		err = fmt.Errorf("a batch of %d bytes, %d are left: %w", size, s.limit-s.pos, record.ErrTruncated)
+	case h.LastOffsetDelta() < 0:
+		err = fmt.Errorf("last offset delta %d: %w", h.LastOffsetDelta(), ErrFormat)
+	case h.BaseOffset() < s.next:
+		err = fmt.Errorf("base offset %d below %d: %w", h.BaseOffset(), s.next, ErrFormat)
+	case h.LastOffset() < h.BaseOffset():
+		err = fmt.Errorf("base offset %d overflows: %w", h.BaseOffset(), ErrFormat)
+	case h.LeaderEpoch() < s.epoch:
+		err = fmt.Errorf("leader epoch %d below %d: %w", h.LeaderEpoch(), s.epoch, ErrFormat)
+	case s.upTo > 0 && h.NextOffset() > s.upTo:
+		err = fmt.Errorf("offsets up to %d, the next segment begins at %d: %w", h.LastOffset(), s.upTo, ErrFormat)
+	default:
+		return size, nil
+	}
+	return 0, fmt.Errorf("at position %d: %w", s.pos, err)
+}
+
+// body returns the batch at pos, whole if it fits the buffer and is needed, and
+// checks its checksum if asked to.
+func (s *scanner) body(size int) (record.View, error) {
+	whole := s.have(s.pos, size)
+	if !whole && size <= len(s.buf) && (s.check || record.View(s.slice(s.pos, record.HeaderSize)).Attributes().Control()) {
+		b, err := s.window(s.pos, size)
+		if err != nil {
+			return nil, err
+		}
+		whole = len(b) >= size
+	}
+	if whole {
+		v := record.View(s.slice(s.pos, size))
+		if s.check && crc32.Checksum(v[crcFrom:], castagnoli) != v.CRC() {
+			return nil, fmt.Errorf("at position %d: %w", s.pos, record.ErrCRC)
+		}
+		return v, nil
+	}
+	head := record.View(s.head[:copy(s.head[:], s.slice(s.pos, record.HeaderSize))])
+	if s.check {
+		if err := s.checkLarge(head, size); err != nil {
+			return nil, err
+		}
+	}
+	return head, nil
+}
+
+// checkLarge verifies a batch that does not fit the buffer, piece by piece.
+func (s *scanner) checkLarge(head record.View, size int) error {
+	sum := uint32(0)
+	for at, end := s.pos+crcFrom, s.pos+int64(size); at < end; {
+		b, err := s.window(at, int(min(int64(len(s.buf)), end-at)))
+		if err != nil {
+			return err
+		}
+		b = b[:min(int64(len(b)), end-at)]
+		if len(b) == 0 {
+			return fmt.Errorf("at position %d: %w", s.pos, record.ErrTruncated)
+		}
+		sum = crc32.Update(sum, castagnoli, b)
+		at += int64(len(b))
+	}
+	if sum != head.CRC() {
+		return fmt.Errorf("at position %d: %w", s.pos, record.ErrCRC)
+	}
+	return nil
+}
+
+func (s *scanner) have(pos int64, n int) bool {
+	return pos >= s.at && pos+int64(n) <= s.at+int64(s.n)
+}
+
+func (s *scanner) slice(pos int64, n int) []byte {
+	return s.buf[pos-s.at:][:n]
+}
+
+// window makes at least n bytes from pos on available, fewer at the limit.
+func (s *scanner) window(pos int64, n int) ([]byte, error) {
+	n = int(min(int64(n), s.limit-pos))
+	if s.have(pos, n) {
+		return s.buf[pos-s.at : s.n], nil
+	}
+	want := len(s.buf)
+	if !s.check && s.lastSize > len(s.buf)/4 {
+		// Only headers matter and they are far apart: do not read what lies
+		// between them.
+		want = max(n, 512)
+	}
+	want = int(min(int64(want), s.limit-pos))
+	got, err := s.file.ReadAt(s.buf[:want], pos)
+	s.read += int64(got)
+	s.at, s.n = pos, got
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.n = 0
+		return nil, &ioFailure{err}
+	}
+	return s.buf[:got], nil
+}
+
+// ioFailure marks an error of the disk among errors of the bytes.
+type ioFailure struct{ err error }
+
+func (e *ioFailure) Error() string { return e.err.Error() }
+func (e *ioFailure) Unwrap() error { return e.err }
+
+func isIOFailure(err error) bool {
+	var f *ioFailure
+	return errors.As(err, &f)
+}
+
+func allZero(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}

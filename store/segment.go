@@ -1,0 +1,159 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/troupe-broker/troupe/wire/ident"
+	"github.com/troupe-broker/troupe/wire/record"
+)
+
+// segment is one file of a log with its two indexes. All but the last segment of
+// a log are closed: their size and contents do not change any more.
+type segment struct {
+	base ident.Offset
+	dir  string
+	fs   FS
+
+	file *segmentFile // nil: a closed segment that nobody has read yet
+	size int64        // bytes of batches; the file may be longer while active
+
+	index offsetIndex
+	times timeIndex
+	// believed: the time index is known to end with the segment's greatest
+	// timestamp, so that top may be relied upon.
+	believed bool
+	top      moment // greatest timestamp so far, and the end of the batch that has it
+
+	first      ident.Millis // maxTimestamp of the first batch; decides rolling by time
+	created    ident.Millis // when this process created or opened the segment
+	sinceIndex int64        // bytes since the last index entry
+
+	unmapped bool // the file could not be mapped: pwrite it is
+	// finished: nothing is appended any more although it is the last segment,
+	// because it lost batches or is damaged.
+	finished bool
+}
+
+func newSegment(fs FS, dir string, base ident.Offset, now ident.Millis) *segment {
+	return &segment{
+		base:    base,
+		dir:     dir,
+		fs:      fs,
+		index:   newOffsetIndex(fs, segmentName(dir, base, suffixIndex), base),
+		times:   newTimeIndex(fs, segmentName(dir, base, suffixTimeIndex), base),
+		top:     moment{ident.NoTimestamp, base},
+		first:   ident.NoTimestamp,
+		created: now,
+	}
+}
+
+func (s *segment) name(suffix string) string { return segmentName(s.dir, s.base, suffix) }
+
+// create makes the segment's file, which must not exist. The indexes appear when
+// they are first written.
+func (s *segment) create(failed func(error)) error {
+	sf, err := openSegmentFile(s.fs, s.name(suffixLog), os.O_RDWR|os.O_CREATE|os.O_EXCL, failed)
+	if err != nil {
+		return err
+	}
+	s.file, s.believed = sf, true
+	return nil
+}
+
+// open opens the segment's file if it is not open.
+func (s *segment) open(failed func(error)) error {
+	if s.file != nil {
+		return nil
+	}
+	sf, err := openSegmentFile(s.fs, s.name(suffixLog), os.O_RDWR, failed)
+	if err != nil {
+		return err
+	}
+	s.file = sf
+	return nil
+}
+
+// appended notes a batch of the log that was just written at position size: the
+// state in memory and, where it is due, the indexes. An index that cannot be
+// written costs an entry, not the append.
+func (s *segment) appended(v record.View, size int, interval int32) {
+	pos := s.size
+	if pos == 0 {
+		s.first = v.MaxTimestamp()
+	}
+	last := v.LastOffset()
+	if ts := v.MaxTimestamp(); ts > s.top.timestamp {
+		s.top = moment{ts, last}
+	}
+	if s.sinceIndex > int64(interval) {
+		s.note(last, pos)
+	}
+	s.sinceIndex += int64(size)
+	s.size += int64(size)
+}
+
+func (s *segment) note(last ident.Offset, pos int64) {
+	if s.index.add(last, pos) != nil || s.times.add(s.top) != nil {
+		// The table keeps its last consistent state and the next entry tries
+		// again: an index is sparse anyway. A disk that is really broken says so
+		// at the next sync of the log itself.
+		return
+	}
+	s.sinceIndex = 0
+}
+
+// relative tells whether offset o can be written relative to the base.
+func (s *segment) relative(o ident.Offset) bool {
+	return o >= s.base && o-s.base <= 1<<31-1
+}
+
+// close ends the active segment: the reserved tail is cut off, the time index gets
+// its last entry, the indexes are written.
+func (s *segment) close() error {
+	if err := s.file.seal(s.size); err != nil {
+		return err
+	}
+	if s.size > 0 && s.top.timestamp >= 0 {
+		if err := s.times.add(s.top); err != nil {
+			return err
+		}
+	}
+	return errors.Join(s.index.flush(), s.times.flush())
+}
+
+// release gives up the segment's own reference of its file and closes the
+// indexes. Sends in flight keep theirs.
+func (s *segment) release() error {
+	if s.file != nil {
+		s.file.release()
+		s.file = nil
+	}
+	return errors.Join(s.index.rest(), s.times.rest())
+}
+
+// suffixes of the files that make up a segment, the log last, so that what is left
+// after a crash in the middle is still a segment.
+var segmentSuffixes = []string{suffixIndex, suffixTimeIndex, suffixTxnIndex, suffixLog}
+
+// rename gives the segment's files a further suffix.
+func renameSegment(fs FS, dir string, base ident.Offset, add string) error {
+	for _, suffix := range segmentSuffixes {
+		name := segmentName(dir, base, suffix)
+		if err := fs.Rename(name, name+add); err != nil && !isNotExist(err) {
+			return fmt.Errorf("set segment %d aside: %w", base, err)
+		}
+	}
+	return nil
+}
+
+// removeSegment unlinks the segment's files that were renamed.
+func removeSegment(fs FS, dir string, base ident.Offset, add string) error {
+	for _, suffix := range segmentSuffixes {
+		if err := fs.Remove(segmentName(dir, base, suffix) + add); err != nil && !isNotExist(err) {
+			return fmt.Errorf("unlink segment %d: %w", base, err)
+		}
+	}
+	return nil
+}

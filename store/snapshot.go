@@ -1,0 +1,157 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"slices"
+
+	"github.com/troupe-broker/troupe/wire/ident"
+	"github.com/troupe-broker/troupe/wire/record"
+)
+
+// A producer snapshot: version, checksum of what follows, count, entries.
+// (ProducerStateManager.java, ProducerSnapshot.json)
+const (
+	snapshotVersion   = 1
+	snapshotHead      = 2 + 4 + 4
+	snapshotEntrySize = 8 + 2 + 4 + 8 + 4 + 8 + 4 + 8
+	// snapshotsKept is how many snapshots a log keeps.
+	snapshotsKept = 3
+)
+
+// encodeSnapshot appends the content of a snapshot file to dst.
+func encodeSnapshot(dst []byte, producers []record.ProducerEntry) []byte {
+	at := len(dst)
+	be := binary.BigEndian
+	dst = be.AppendUint16(dst, snapshotVersion)
+	dst = be.AppendUint32(dst, 0)
+	dst = be.AppendUint32(dst, uint32(len(producers)))
+	for i := range producers {
+		p := &producers[i]
+		dst = be.AppendUint64(dst, uint64(p.ProducerID))
+		dst = be.AppendUint16(dst, uint16(p.ProducerEpoch))
+		dst = be.AppendUint32(dst, uint32(p.LastSequence))
+		dst = be.AppendUint64(dst, uint64(p.LastOffset))
+		dst = be.AppendUint32(dst, uint32(p.OffsetDelta))
+		dst = be.AppendUint64(dst, uint64(p.Timestamp))
+		dst = be.AppendUint32(dst, uint32(p.CoordinatorEpoch))
+		dst = be.AppendUint64(dst, uint64(p.CurrentTxnFirstOffset))
+	}
+	be.PutUint32(dst[at+2:], crc32.Checksum(dst[at+6:], castagnoli))
+	return dst
+}
+
+// decodeSnapshot reads a snapshot file. Memory is bounded by the file's size.
+func decodeSnapshot(b []byte) ([]record.ProducerEntry, error) {
+	be := binary.BigEndian
+	if len(b) < snapshotHead {
+		return nil, fmt.Errorf("a snapshot of %d bytes: %w", len(b), ErrFormat)
+	}
+	switch v := int16(be.Uint16(b)); {
+	case v > snapshotVersion:
+		return nil, fmt.Errorf("snapshot version %d, this broker reads %d: %w", v, snapshotVersion, ErrNewerFormat)
+	case v < snapshotVersion:
+		return nil, fmt.Errorf("snapshot version %d: %w", v, ErrFormat)
+	}
+	if crc32.Checksum(b[6:], castagnoli) != be.Uint32(b[2:]) {
+		return nil, fmt.Errorf("the snapshot's checksum does not match: %w", ErrFormat)
+	}
+	n := int64(int32(be.Uint32(b[6:])))
+	b = b[snapshotHead:]
+	if n < 0 || int64(len(b)) != n*snapshotEntrySize {
+		return nil, fmt.Errorf("%d producers in %d bytes: %w", n, len(b), ErrFormat)
+	}
+	producers := make([]record.ProducerEntry, n)
+	for i := range producers {
+		producers[i] = record.ProducerEntry{
+			ProducerID:            ident.ProducerID(be.Uint64(b)),
+			ProducerEpoch:         ident.ProducerEpoch(be.Uint16(b[8:])),
+			LastSequence:          ident.Sequence(be.Uint32(b[10:])),
+			LastOffset:            ident.Offset(be.Uint64(b[14:])),
+			OffsetDelta:           int32(be.Uint32(b[22:])),
+			Timestamp:             ident.Millis(be.Uint64(b[26:])),
+			CoordinatorEpoch:      int32(be.Uint32(b[34:])),
+			CurrentTxnFirstOffset: ident.Offset(be.Uint64(b[38:])),
+		}
+		b = b[snapshotEntrySize:]
+	}
+	return producers, nil
+}
+
+// snapshotProducers asks the owner for the producers' state and saves it.
+func (l *Log) snapshotProducers() error {
+	if l.o.Producers == nil {
+		return nil
+	}
+	return l.SaveProducerSnapshot(l.o.Producers(nil))
+}
+
+// SaveProducerSnapshot writes the producers' state as of End, so that a restart
+// need not read the batches below. Only the newest few snapshots are kept.
+func (l *Log) SaveProducerSnapshot(producers []record.ProducerEntry) error {
+	if err := l.usable(); err != nil {
+		return err
+	}
+	name := segmentName(l.o.Path, l.end, suffixSnapshot)
+	f, err := l.o.FS.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return l.health.sift(err, "create "+name)
+	}
+	if _, err := f.WriteAt(encodeSnapshot(nil, producers), 0); err != nil {
+		// A snapshot that is cut short fails its checksum and is passed over.
+		return errors.Join(l.health.sift(err, "write "+name), f.Close())
+	}
+	l.dirty.files = append(l.dirty.files, f)
+	if err := l.dirty.name(l.o.FS, l.o.Path); err != nil {
+		return l.health.sift(err, "open "+l.o.Path)
+	}
+	if i, found := slices.BinarySearch(l.snapshots, l.end); !found {
+		l.snapshots = slices.Insert(l.snapshots, i, l.end)
+	}
+	return l.dropSnapshots(len(l.snapshots)-snapshotsKept, 0)
+}
+
+// dropSnapshots removes the first n and the last m snapshots.
+func (l *Log) dropSnapshots(n, m int) error {
+	n = min(max(n, 0), len(l.snapshots))
+	m = min(max(m, 0), len(l.snapshots)-n)
+	gone := slices.Concat(l.snapshots[:n], l.snapshots[len(l.snapshots)-m:])
+	l.snapshots = slices.Clone(l.snapshots[n : len(l.snapshots)-m])
+	for _, at := range gone {
+		err := l.o.FS.Remove(segmentName(l.o.Path, at, suffixSnapshot))
+		if err != nil && !isNotExist(err) {
+			return l.health.sift(err, "remove a producer snapshot of "+l.o.Partition.String())
+		}
+	}
+	return nil
+}
+
+// loadSnapshot gives the owner the newest sound snapshot at or below end and
+// returns its offset; start when there is none. Unsound ones are removed.
+func (l *Log) loadSnapshot(end ident.Offset) (ident.Offset, error) {
+	for n := len(l.snapshots); n > 0; n = len(l.snapshots) {
+		at := l.snapshots[n-1]
+		name := segmentName(l.o.Path, at, suffixSnapshot)
+		var producers []record.ProducerEntry
+		b, err := readFile(l.o.FS, name)
+		if err == nil {
+			producers, err = decodeSnapshot(b)
+		}
+		if errors.Is(err, ErrNewerFormat) {
+			return 0, coded(CodeNewer, err, "%s: %v; start the version that wrote it, or delete the file to have it built anew", name, err)
+		}
+		if err == nil && at <= end {
+			if l.o.OnSnapshot != nil {
+				l.o.OnSnapshot(at, producers)
+			}
+			return at, nil
+		}
+		if err := l.dropSnapshots(0, 1); err != nil {
+			return 0, err
+		}
+	}
+	return l.start, nil
+}

@@ -1,0 +1,237 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/troupe-broker/troupe/wire/ident"
+)
+
+// Truncate cuts the log down to o, or to the base of the batch that holds o, and
+// returns the new end. A follower does this when its leader's log says otherwise.
+// It blocks on the disk. The order keeps every crash harmless:
+//
+//  1. the end, the flushed end and the generation change in memory (the caller's
+//     machine did the same before it asked);
+//  2. control block and durable mark are lowered, durably, so that no recovery
+//     takes the bytes above for promised ones;
+//  3. dropUnsent must drop what has not been sent of regions at or above the new
+//     end, with its connection: their bytes are about to change;
+//  4. segments above are renamed .deleted, highest first, each durable before the
+//     next, so that no crash leaves a hole;
+//  5. the file that holds the new end is cut, with its indexes and snapshots;
+//  6. the epoch file is cut;
+//  7. the log continues in a new segment: a file that lost batches is never
+//     appended to.
+//
+// After an error other than *OffsetError or ErrDamaged the directory is offline.
+func (l *Log) Truncate(o ident.Offset, now ident.Millis, dropUnsent func(from ident.Offset)) (ident.Offset, error) {
+	if err := l.usable(); err != nil {
+		return l.end, err
+	}
+	if o < l.start || o > l.end {
+		return l.end, &OffsetError{Partition: l.o.Partition, Offset: o, Start: l.start, End: l.end}
+	}
+	if o == l.end {
+		return l.end, nil
+	}
+	i, pos, err := l.locate(o)
+	if err != nil {
+		return l.end, err
+	}
+	h, err := l.headerAt(l.segments[i], pos)
+	if err != nil {
+		return l.end, err
+	}
+	o = max(min(o, h.BaseOffset()), l.start)
+	if err := l.truncate(i, pos, o, now, dropUnsent); err != nil {
+		return l.end, l.health.fail(fmt.Errorf("truncate %s to %d: %w", l.o.Partition, o, err))
+	}
+	return l.end, nil
+}
+
+func (l *Log) truncate(i int, pos int64, o ident.Offset, now ident.Millis, dropUnsent func(ident.Offset)) error {
+	s := l.segments[i]
+	if err := s.open(l.fail); err != nil {
+		return err
+	}
+	// 1
+	l.end, l.flushed = o, min(l.flushed, o)
+	l.newGeneration()
+	// 2
+	l.standing.mark.Store(int64(min(l.mark(), o)))
+	if err := l.announceCut(s, pos); err != nil {
+		return err
+	}
+	// 3
+	if dropUnsent != nil {
+		dropUnsent(o)
+	}
+	// 4
+	if pos == 0 && s.base == o {
+		i-- // the segment at the new end goes as a whole
+	}
+	if err := l.setAsideAbove(i, now); err != nil {
+		return err
+	}
+	// 5
+	if i >= 0 && l.segments[i] == s {
+		if err := l.cutSegment(s, pos, o); err != nil {
+			return err
+		}
+	}
+	if err := l.dropSnapshotsAbove(o); err != nil {
+		return err
+	}
+	// 6
+	l.epochs.cutEnd(o)
+	if err := l.writeEpochsNow(); err != nil {
+		return err
+	}
+	// 7
+	return l.continueAt(o, now)
+}
+
+// announceCut lowers the control block and the durable mark.
+func (l *Log) announceCut(s *segment, pos int64) error {
+	if l.slot != nil {
+		id, err := s.file.file.Identity()
+		if err != nil {
+			return err
+		}
+		l.slotState.file, l.slotState.base, l.slotState.size = fileKey(id), s.base, pos
+		l.slotState.end, l.slotState.flushed, l.slotState.cutting = l.end, l.mark(), true
+		l.slot.put(&l.slotState)
+	}
+	if l.o.lowered == nil {
+		return nil
+	}
+	return l.o.lowered()
+}
+
+// setAsideAbove takes the segments above index i out of the log.
+func (l *Log) setAsideAbove(i int, now ident.Millis) error {
+	// Their unsynced bytes are of no interest any more.
+	for _, sf := range l.dirty.closed {
+		sf.release()
+	}
+	l.dirty.closed = l.dirty.closed[:0]
+	for n := len(l.segments) - 1; n > i; n-- {
+		s := l.segments[n]
+		if s.file != nil {
+			s.file.freeze()
+		}
+		if err := errors.Join(s.release(), setAside(l.o.FS, l.o.Path, []ident.Offset{s.base})); err != nil {
+			return err
+		}
+		l.doomed = append(l.doomed, doomedSegment{s.base, now + ident.Millis(l.cfg.FileDeleteDelayMs)})
+		l.segments = l.segments[:n]
+	}
+	return nil
+}
+
+// cutSegment cuts the segment that holds the new end, and syncs it.
+func (l *Log) cutSegment(s *segment, pos int64, o ident.Offset) error {
+	if err := s.file.seal(pos); err != nil {
+		return err
+	}
+	if err := s.file.file.Sync(); err != nil {
+		return err
+	}
+	s.size, s.believed = pos, false
+	if err := errors.Join(s.index.load(), s.times.load()); err != nil {
+		return l.rebuildIndexes(s)
+	}
+	if err := errors.Join(s.index.cutTo(o, pos), s.times.cutTo(o)); err != nil {
+		return l.rebuildIndexes(s)
+	}
+	_, err := l.topOf(s)
+	return err
+}
+
+func (l *Log) dropSnapshotsAbove(o ident.Offset) error {
+	n := 0
+	for n < len(l.snapshots) && l.snapshots[len(l.snapshots)-1-n] > o {
+		n++
+	}
+	return l.dropSnapshots(0, n)
+}
+
+// writeEpochsNow replaces the epoch file in the owner's turn.
+func (l *Log) writeEpochsNow() error {
+	l.shared.Lock()
+	defer l.shared.Unlock()
+	if err := replaceFile(l.o.FS, filepath.Join(l.o.Path, epochsFile), l.epochs.encode(nil)); err != nil {
+		return err
+	}
+	l.dirty.epochs = false
+	return nil
+}
+
+// continueAt begins a new active segment at o.
+func (l *Log) continueAt(o ident.Offset, now ident.Millis) error {
+	fresh, err := l.createSegment(o, 0, now)
+	if err != nil {
+		return err
+	}
+	l.segments = append(l.segments, fresh)
+	l.active = fresh
+	l.closedSize = 0
+	for _, s := range l.segments[:len(l.segments)-1] {
+		l.closedSize += s.size
+	}
+	l.recent.clear()
+	l.resume.clear()
+	l.dirty.active = false
+	l.slotState.cutting = false
+	return l.rememberFile()
+}
+
+// Restart drops everything and begins the log at o, which may lie above End: a
+// follower does this when its leader's log begins above its own end. The order is
+// that of Truncate.
+func (l *Log) Restart(o ident.Offset, now ident.Millis, dropUnsent func(from ident.Offset)) error {
+	if err := l.usable(); err != nil {
+		return err
+	}
+	if o < 0 {
+		panic(fmt.Sprintf("store: restart of %s at %d", l.o.Partition, o))
+	}
+	if err := l.restart(o, now, dropUnsent); err != nil {
+		return l.health.fail(fmt.Errorf("restart %s at %d: %w", l.o.Partition, o, err))
+	}
+	return nil
+}
+
+func (l *Log) restart(o ident.Offset, now ident.Millis, dropUnsent func(ident.Offset)) error {
+	first := l.segments[0]
+	if err := first.open(l.fail); err != nil {
+		return err
+	}
+	l.end, l.flushed, l.start = first.base, first.base, first.base
+	l.newGeneration()
+	l.standing.mark.Store(int64(first.base))
+	if err := l.announceCut(first, 0); err != nil {
+		return err
+	}
+	if dropUnsent != nil {
+		dropUnsent(first.base)
+	}
+	if err := l.setAsideAbove(-1, now); err != nil {
+		return err
+	}
+	if err := l.dropSnapshots(len(l.snapshots), 0); err != nil {
+		return err
+	}
+	l.holes = nil
+	l.epochs = epochs{}
+	if err := l.writeEpochsNow(); err != nil {
+		return err
+	}
+	l.start, l.end, l.flushed = o, o, o
+	l.standing.start.Store(int64(o))
+	l.standing.mark.Store(int64(o))
+	l.dirty.start = true
+	return l.continueAt(o, now)
+}
