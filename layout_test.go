@@ -22,6 +22,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode"
+
+	"github.com/troupe-broker/troupe/wire"
 )
 
 const module = "github.com/troupe-broker/troupe"
@@ -447,6 +450,83 @@ func TestTextsNameNoMachineAndNoRegistry(t *testing.T) {
 		if err := scan.Err(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// snake turns CreateTopics into create_topics.
+func snake(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		if unicode.IsUpper(r) && i > 0 {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+func TestEveryAPIHasAFileAndEveryFileAnAPI(t *testing.T) {
+	const dir = "actors/broker/handler/"
+	rows := map[string]string{}
+	for _, api := range wire.APIs() {
+		rows[fmt.Sprintf("%s%02d_%s.go", dir, api.Key, snake(api.Name))] = api.Name
+	}
+	if len(rows) == 0 {
+		t.Fatal("wire's API table is empty")
+	}
+	files := map[string]bool{}
+	numbered := regexp.MustCompile(`^` + dir + `\d+_[a-z_]+\.go$`)
+	for _, f := range goFiles(t) {
+		if f.test || !numbered.MatchString(f.path) {
+			continue
+		}
+		files[f.path] = true
+		if rows[f.path] == "" {
+			t.Errorf("%s: wire's API table has no row for it. Add the row, or name the file after the row: NN_name.go.", f.path)
+		}
+	}
+	for file, api := range rows {
+		if !files[file] {
+			t.Errorf("wire's API table serves %s, and there is no %s. One file an API, named by its number.", api, file)
+		}
+	}
+}
+
+func TestEveryActorHasARow(t *testing.T) {
+	const paper = "actors/doc.go"
+	text, err := os.ReadFile(paper)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]bool{}
+	row := regexp.MustCompile(`(?m)^//\s*\|?\s*([A-Za-z]+)\s*\|`)
+	for _, m := range row.FindAllStringSubmatch(string(text), -1) {
+		rows[strings.ToLower(m[1])] = true
+	}
+	actors := 0
+	for _, f := range goFiles(t) {
+		if f.test || !below(f.dir, "actors/broker") {
+			continue
+		}
+		for _, decl := range f.ast.Decls {
+			method, ok := decl.(*ast.FuncDecl)
+			if !ok || method.Recv == nil || method.Name.Name != "Turn" {
+				continue
+			}
+			receiver := method.Recv.List[0].Type
+			if star, ok := receiver.(*ast.StarExpr); ok {
+				receiver = star.X
+			}
+			name := receiver.(*ast.Ident).Name
+			actors++
+			if !rows[strings.TrimSuffix(strings.ToLower(name), "actor")] {
+				t.Errorf("%s: %s takes turns, so it is an actor, and the table in %s has no row %q. Say there: one per what, what it hosts, who it hears, who it tells, what a bug and an I/O error do.",
+					f.at(method.Pos()), name, paper, strings.TrimSuffix(name, "Actor"))
+			}
+		}
+	}
+	if actors == 0 {
+		t.Error("no actor was found: the pattern that looks for them is wrong")
 	}
 }
 
