@@ -50,7 +50,7 @@ type Directory struct {
 	o      DirectoryOptions
 	health *health
 	lock   io.Closer
-	whole  Dir // of the data directory, open since before the first write
+	dir    Dir // of the data directory itself
 
 	mu     sync.Mutex // guards all below
 	meta   Meta
@@ -285,7 +285,9 @@ func (d *Directory) background(job func() error) {
 	d.o.Background(run)
 }
 
-// NewSyncer returns a syncer for the logs of d.
+// NewSyncer returns a syncer for the logs of d. Make it before the first log is
+// written: a whole-file-system sync reports the errors since its descriptor was
+// opened.
 func (d *Directory) NewSyncer() (*Syncer, error) {
 	s := &Syncer{d: d, parallel: d.o.Parallel}
 	if s.parallel <= 0 {
@@ -296,7 +298,9 @@ func (d *Directory) NewSyncer() (*Syncer, error) {
 		return nil, d.health.sift(err, "look at the file system of "+d.o.Path)
 	}
 	if u.Own && u.Flushes {
-		s.whole = d.whole
+		if s.whole, err = d.o.FS.OpenDir(d.o.Path); err != nil {
+			return nil, d.health.sift(err, "open "+d.o.Path)
+		}
 	}
 	return s, nil
 }
@@ -335,7 +339,7 @@ func (d *Directory) Close(clean bool, epoch ident.BrokerEpoch) error {
 	if clean && err == nil {
 		err = d.closeClean(epoch)
 	}
-	return errors.Join(err, d.control.close(), d.whole.Close(), d.lock.Close())
+	return errors.Join(err, d.control.close(), d.dir.Close(), d.lock.Close())
 }
 
 func (d *Directory) closeClean(epoch ident.BrokerEpoch) error {

@@ -95,8 +95,8 @@ func (n *opening) enter() error {
 // leave gives back what enter and run took.
 func (n *opening) leave() error {
 	err := errors.Join(n.d.control.close(), n.d.lock.Close())
-	if n.d.whole != nil {
-		err = errors.Join(err, n.d.whole.Close())
+	if n.d.dir != nil {
+		err = errors.Join(err, n.d.dir.Close())
 	}
 	return err
 }
@@ -125,7 +125,7 @@ func (n *opening) refused(err error, doing string) error {
 func (n *opening) run() error {
 	d := n.d
 	var err error
-	if d.whole, err = d.o.FS.OpenDir(d.o.Path); err != nil {
+	if d.dir, err = d.o.FS.OpenDir(d.o.Path); err != nil {
 		return n.refused(err, "open")
 	}
 	if n.names, err = d.o.FS.ReadDir(d.o.Path); err != nil {
@@ -421,7 +421,7 @@ func (n *opening) commit() error {
 			return err
 		}
 	}
-	if err := d.whole.Sync(); err != nil {
+	if err := d.dir.Sync(); err != nil {
 		return err
 	}
 	d.mu.Lock()

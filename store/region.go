@@ -79,5 +79,16 @@ func (r *Region) Release() {
 	*r = Region{next: r.next}
 }
 
+// Slice is the part [from, to) of the region, in bytes, sharing its reference: it
+// takes none of its own. The bounds need not be batch boundaries; Next is that of
+// the whole.
+func (r *Region) Slice(from, to int) Region {
+	s := Region{held: r.held, off: r.off + int64(from), n: to - from, next: r.next}
+	if r.mapped != nil {
+		s.mapped = r.mapped[from:to:to]
+	}
+	return s
+}
+
 // isShort tells whether a read met the file's end.
 func isShort(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }

@@ -377,3 +377,11 @@ func (t syncTask) sync() error {
 	}
 	return t.dir.Sync()
 }
+
+// Close gives the syncer's descriptor back. Results of rounds stay valid.
+func (s *Syncer) Close() error {
+	if s.whole == nil {
+		return nil
+	}
+	return s.whole.Close()
+}
