@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/IBM/sarama"
+)
+
+// saramaClient is IBM/sarama. The library speaks the protocol of the Kafka version that its configuration names; most
+// programs leave that at the default, so the suite has both: "sarama" with the default and "sarama-max" with the
+// newest that it knows.
+type saramaClient struct {
+	name      string
+	bootstrap string
+	version   sarama.KafkaVersion
+}
+
+func newSarama(name, bootstrap string) *saramaClient {
+	s := &saramaClient{name: name, bootstrap: bootstrap, version: sarama.DefaultVersion}
+	if name == "sarama-max" {
+		s.version = sarama.MaxVersion
+	}
+	return s
+}
+
+func (s *saramaClient) hello() hello {
+	return hello{
+		Client: s.name, Version: moduleVersion("github.com/IBM/sarama"),
+		Codecs: []string{"none", "gzip", "snappy", "lz4", "zstd"}, Idempotent: true,
+	}
+}
+
+func (s *saramaClient) config() *sarama.Config {
+	c := sarama.NewConfig()
+	c.Version = s.version
+	c.ClientID = "interop-" + s.name
+	return c
+}
+
+func (s *saramaClient) create(_ context.Context, topic string, partitions int32, config map[string]string) error {
+	admin, err := sarama.NewClusterAdmin([]string{s.bootstrap}, s.config())
+	if err != nil {
+		return err
+	}
+	detail := &sarama.TopicDetail{NumPartitions: partitions, ReplicationFactor: 1, ConfigEntries: map[string]*string{}}
+	for k, v := range config {
+		detail.ConfigEntries[k] = &v
+	}
+	return errors.Join(admin.CreateTopic(topic, detail, false), admin.Close())
+}
+
+func (s *saramaClient) remove(_ context.Context, topic string) error {
+	admin, err := sarama.NewClusterAdmin([]string{s.bootstrap}, s.config())
+	if err != nil {
+		return err
+	}
+	return errors.Join(admin.DeleteTopic(topic), admin.Close())
+}
+
+var saramaCodecs = map[string]sarama.CompressionCodec{
+	"none": sarama.CompressionNone, "gzip": sarama.CompressionGZIP, "snappy": sarama.CompressionSnappy,
+	"lz4": sarama.CompressionLZ4, "zstd": sarama.CompressionZSTD,
+}
+
+// bytesEncoder keeps null and empty apart: sarama's own ByteEncoder sends a nil slice as null too, but only when the
+// field of the message is nil may the header of the record say so.
+func bytesEncoder(b []byte) sarama.Encoder {
+	if b == nil {
+		return nil
+	}
+	return sarama.ByteEncoder(b)
+}
+
+func (s *saramaClient) produce(_ context.Context, topic string, partition int32, p produce) ([]int64, error) {
+	c := s.config()
+	c.Producer.Partitioner = sarama.NewManualPartitioner
+	c.Producer.Compression = saramaCodecs[p.Codec]
+	c.Producer.RequiredAcks = sarama.RequiredAcks(p.Acks)
+	c.Producer.Return.Successes = true
+	c.Producer.Return.Errors = true
+	c.Producer.Flush.Frequency = 5 * time.Millisecond
+	c.Producer.MaxMessageBytes = 16 << 20
+	c.Producer.Retry.Max = 3
+	if p.Idempotent {
+		c.Producer.Idempotent = true
+		c.Net.MaxOpenRequests = 1
+	}
+	producer, err := sarama.NewSyncProducer([]string{s.bootstrap}, c)
+	if err != nil {
+		return nil, err
+	}
+	messages := make([]*sarama.ProducerMessage, len(p.Records))
+	for i, r := range p.Records {
+		messages[i] = &sarama.ProducerMessage{
+			Topic: topic, Partition: partition, Key: bytesEncoder(r.Key), Value: bytesEncoder(r.Value), Timestamp: time.UnixMilli(r.Timestamp),
+		}
+		for _, h := range r.Headers {
+			messages[i].Headers = append(messages[i].Headers, sarama.RecordHeader{Key: []byte(h.Name), Value: h.Value})
+		}
+	}
+	err = producer.SendMessages(messages)
+	var each sarama.ProducerErrors
+	if errors.As(err, &each) && len(each) > 0 {
+		err = each[0].Err
+	}
+	if err := errors.Join(err, producer.Close()); err != nil {
+		return nil, err
+	}
+	offsets := make([]int64, len(messages))
+	for i, m := range messages {
+		offsets[i] = m.Offset
+		if p.Acks == 0 {
+			offsets[i] = -1
+		}
+	}
+	return offsets, nil
+}
+
+func (s *saramaClient) read(ctx context.Context, topic string, partition int32, from int64, count int) (out []record, err error) {
+	c := s.config()
+	c.Consumer.Return.Errors = true
+	c.Consumer.MaxWaitTime = 50 * time.Millisecond // closing waits for the fetch that is under way
+	consumer, err := sarama.NewConsumer([]string{s.bootstrap}, c)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, consumer.Close()) }()
+	messages, err := consumer.ConsumePartition(topic, partition, from)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, messages.Close()) }()
+	for len(out) < count {
+		select {
+		case m := <-messages.Messages():
+			got := record{Key: keep(m.Key), Value: keep(m.Value), Timestamp: m.Timestamp.UnixMilli(), Offset: m.Offset}
+			for _, h := range m.Headers {
+				got.Headers = append(got.Headers, header{string(h.Key), keep(h.Value)})
+			}
+			out = append(out, got)
+		case e := <-messages.Errors():
+			return out, e.Err
+		case <-ctx.Done():
+			return out, fmt.Errorf("%d of %d records: %w", len(out), count, ctx.Err())
+		}
+	}
+	return out, nil
+}
+
+func (s *saramaClient) code(err error) (int16, bool) {
+	var kafka sarama.KError
+	if errors.As(err, &kafka) {
+		return int16(kafka), true
+	}
+	var topic *sarama.TopicError
+	if errors.As(err, &topic) {
+		return int16(topic.Err), true
+	}
+	return 0, false
+}

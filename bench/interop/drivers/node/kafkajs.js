@@ -1,0 +1,189 @@
+// Drives kafkajs for the interop suite: one JSON request a line from standard input, one JSON answer a line to standard
+// output, as the package comment of bench/interop describes.
+//
+// kafkajs reads only as a member of a group through its public consumer. To read one partition from an offset, this
+// driver calls its broker object's fetch, which is the library's own request, response and batch decoder without the
+// group around them.
+'use strict'
+
+const readline = require('readline')
+const { Kafka, CompressionTypes, CompressionCodecs, logLevel } = require('kafkajs')
+const SnappyCodec = require('kafkajs-snappy')
+const lz4 = require('lz4-napi')
+const zstd = require('@mongodb-js/zstd')
+
+CompressionCodecs[CompressionTypes.Snappy] = SnappyCodec
+CompressionCodecs[CompressionTypes.LZ4] = () => ({
+  compress: (encoder) => lz4.compressFrame(encoder.buffer),
+  decompress: (buffer) => lz4.decompressFrame(buffer),
+})
+CompressionCodecs[CompressionTypes.ZSTD] = () => ({
+  compress: (encoder) => zstd.compress(encoder.buffer),
+  decompress: (buffer) => zstd.decompress(buffer),
+})
+
+const codecs = {
+  none: CompressionTypes.None,
+  gzip: CompressionTypes.GZIP,
+  snappy: CompressionTypes.Snappy,
+  lz4: CompressionTypes.LZ4,
+  zstd: CompressionTypes.ZSTD,
+}
+
+const encode = (buffer) => (buffer == null ? null : Buffer.from(buffer).toString('base64'))
+const decode = (text) => (text == null ? null : Buffer.from(text, 'base64'))
+
+let kafka
+
+const operations = {
+  async hello({ bootstrap }) {
+    kafka = new Kafka({
+      brokers: [bootstrap],
+      clientId: 'interop-kafkajs',
+      retry: { retries: 3 },
+      logCreator: () => ({ label, log }) => console.error(label, JSON.stringify(log)),
+      logLevel: logLevel.WARN,
+    })
+    return {
+      hello: {
+        client: 'kafkajs',
+        version: require('kafkajs/package.json').version,
+        codecs: Object.keys(codecs),
+        idempotent: true,
+        // Its headers are an object: the order between names is lost, in both directions, and null has no way in.
+        lacks: ['header-order', 'write-null-header'],
+      },
+    }
+  },
+
+  async create({ topic, count, config }) {
+    const admin = kafka.admin()
+    await admin.connect()
+    try {
+      const configEntries = Object.entries(config || {}).map(([name, value]) => ({ name, value }))
+      await admin.createTopics({
+        topics: [{ topic, numPartitions: count, replicationFactor: 1, configEntries }],
+        waitForLeaders: true,
+      })
+    } finally {
+      await admin.disconnect()
+    }
+    return {}
+  },
+
+  async delete({ topic }) {
+    const admin = kafka.admin()
+    await admin.connect()
+    try {
+      await admin.deleteTopics({ topics: [topic] })
+    } finally {
+      await admin.disconnect()
+    }
+    return {}
+  },
+
+  async produce({ topic, partition, codec, acks, idempotent, records }) {
+    const producer = kafka.producer({ idempotent, maxInFlightRequests: 1, allowAutoTopicCreation: false })
+    await producer.connect()
+    try {
+      const messages = records.map((r) => ({
+        key: decode(r.key),
+        value: decode(r.value),
+        partition,
+        timestamp: String(r.timestamp),
+        headers: headersObject(r.headers),
+      }))
+      const answer = await producer.send({ topic, acks, compression: codecs[codec], messages })
+      if (acks === 0) {
+        return { offsets: records.map(() => -1) }
+      }
+      const base = Number(answer[0].baseOffset)
+      return { offsets: records.map((_, i) => base + i) }
+    } finally {
+      await producer.disconnect()
+    }
+  },
+
+  async read({ topic, partition, from, count, waitMs }) {
+    const deadline = Date.now() + (waitMs || 30000)
+    const symbol = Object.getOwnPropertySymbols(kafka).find((s) => s.description === 'private:Kafka:createCluster')
+    const cluster = kafka[symbol]({ allowAutoTopicCreation: false })
+    await cluster.connect()
+    try {
+      await cluster.addTargetTopic(topic)
+      const leaders = cluster.findLeaderForPartitions(topic, [partition])
+      const broker = await cluster.findBroker({ nodeId: Object.keys(leaders)[0] })
+      const records = []
+      let next = from
+      while (records.length < count) {
+        if (Date.now() > deadline) {
+          throw new Error(`${records.length} of ${count} records`)
+        }
+        const answer = await broker.fetch({
+          isolationLevel: 0,
+          maxWaitTime: 500,
+          topics: [{ topic, partitions: [{ partition, fetchOffset: next, maxBytes: 10485760 }] }],
+        })
+        for (const m of answer.responses[0].partitions[0].messages) {
+          const offset = Number(m.offset)
+          if (offset < next) {
+            continue // a fetch starts at the batch that holds the offset
+          }
+          next = offset + 1
+          records.push({
+            key: encode(m.key),
+            value: encode(m.value),
+            timestamp: Number(m.timestamp),
+            headers: headersList(m.headers),
+            offset,
+          })
+        }
+      }
+      return { records }
+    } finally {
+      await cluster.disconnect()
+    }
+  },
+}
+
+function headersObject(list) {
+  const headers = {}
+  for (const { name, value } of list || []) {
+    const bytes = decode(value)
+    headers[name] = name in headers ? [].concat(headers[name], [bytes]) : bytes
+  }
+  return headers
+}
+
+function headersList(headers) {
+  return Object.entries(headers || {}).flatMap(([name, value]) =>
+    (Array.isArray(value) ? value : [value]).map((v) => ({ name, value: encode(v) })),
+  )
+}
+
+async function main() {
+  for await (const line of readline.createInterface({ input: process.stdin })) {
+    const request = JSON.parse(line)
+    let answer
+    try {
+      const operation = operations[request.op]
+      if (!operation) {
+        throw new Error(`no operation ${request.op}`)
+      }
+      answer = await operation(request)
+    } catch (e) {
+      console.error(e)
+      const cause = e.code === undefined && e.cause ? e.cause : e
+      answer = { error: { message: `${e.name}: ${e.message}` } }
+      if (typeof cause.code === 'number') {
+        answer.error.code = cause.code
+      }
+    }
+    process.stdout.write(JSON.stringify({ id: request.id, ...answer }) + '\n')
+  }
+}
+
+main().catch((e) => {
+  console.error(e)
+  process.exit(1)
+})

@@ -1,0 +1,118 @@
+"""Drives aiokafka."""
+
+import asyncio
+
+import aiokafka
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.errors import BrokerResponseError, for_code
+
+import protocol
+
+
+class Aio:
+    def __init__(self, bootstrap):
+        self.bootstrap = bootstrap
+        self.loop = asyncio.new_event_loop()
+
+    def hello(self):
+        return {
+            "client": "aiokafka",
+            "version": aiokafka.__version__,
+            "codecs": ["none", "gzip", "snappy", "lz4", "zstd"],
+            "idempotent": True,
+            # A record must have a key or a value.
+            "lacks": ["write-nothing"],
+        }
+
+    def create(self, topic, partitions, config):
+        async def run():
+            admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
+            await admin.start()
+            try:
+                answer = await admin.create_topics([NewTopic(topic, partitions, 1, topic_configs=config)])
+                check(answer.topic_errors)
+            finally:
+                await admin.close()
+
+        self.loop.run_until_complete(run())
+
+    def delete(self, topic):
+        async def run():
+            admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
+            await admin.start()
+            try:
+                check((await admin.delete_topics([topic])).topic_error_codes)
+            finally:
+                await admin.close()
+
+        self.loop.run_until_complete(run())
+
+    def produce(self, topic, partition, codec, acks, idempotent, records):
+        async def run():
+            producer = AIOKafkaProducer(
+                bootstrap_servers=self.bootstrap,
+                acks="all" if idempotent or acks == -1 else acks,
+                compression_type=None if codec == "none" else codec,
+                enable_idempotence=idempotent,
+                linger_ms=5,
+                max_batch_size=256 << 10,
+                max_request_size=16 << 20,
+            )
+            await producer.start()
+            try:
+                sent = [
+                    await producer.send(
+                        topic,
+                        partition=partition,
+                        key=r.key,
+                        value=r.value,
+                        headers=r.headers,
+                        timestamp_ms=r.timestamp,
+                    )
+                    for r in records
+                ]
+                done = await asyncio.wait_for(asyncio.gather(*sent), 30)
+            finally:
+                await producer.stop()
+            return [-1 if m is None or acks == 0 else m.offset for m in done]
+
+        return self.loop.run_until_complete(run())
+
+    def read(self, topic, partition, start, count, wait):
+        async def run():
+            consumer = AIOKafkaConsumer(
+                bootstrap_servers=self.bootstrap,
+                group_id=None,
+                enable_auto_commit=False,
+                auto_offset_reset="none",
+                fetch_max_wait_ms=500,
+            )
+            await consumer.start()
+            try:
+                tp = TopicPartition(topic, partition)
+                consumer.assign([tp])
+                consumer.seek(tp, start)
+                out = []
+                while len(out) < count:
+                    m = await consumer.getone(tp)
+                    out.append(protocol.as_json(m.key, m.value, m.headers, m.timestamp, m.offset))
+                return out
+            finally:
+                await consumer.stop()
+
+        return self.loop.run_until_complete(asyncio.wait_for(run(), wait))
+
+    def code(self, e):
+        return e.errno if isinstance(e, BrokerResponseError) and e.errno >= 0 else None
+
+
+def check(topic_errors):
+    """Raises the first error of an admin answer: tuples of topic, code and perhaps a message."""
+    for topic, code, *message in topic_errors:
+        if code != 0:
+            raise for_code(code)(f"{topic}: {message}")
+
+
+if __name__ == "__main__":
+    protocol.serve(Aio)

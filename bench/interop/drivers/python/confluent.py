@@ -1,0 +1,117 @@
+"""Drives confluent-kafka, which is librdkafka under Python."""
+
+import time
+
+import confluent_kafka
+from confluent_kafka.admin import AdminClient, NewTopic
+
+import protocol
+
+
+class Confluent:
+    def __init__(self, bootstrap):
+        self.common = {"bootstrap.servers": bootstrap, "client.id": "interop-confluent"}
+
+    def hello(self):
+        return {
+            "client": "confluent",
+            "version": f"{confluent_kafka.__version__}/librdkafka-{confluent_kafka.libversion()[0]}",
+            "codecs": ["none", "gzip", "snappy", "lz4", "zstd"],
+            "idempotent": True,
+            "lacks": [],
+        }
+
+    def create(self, topic, partitions, config):
+        admin = AdminClient(self.common)
+        for future in admin.create_topics([NewTopic(topic, partitions, 1, config=config)]).values():
+            future.result(30)
+
+    def delete(self, topic):
+        admin = AdminClient(self.common)  # held: the futures fail when it goes
+        for future in admin.delete_topics([topic], operation_timeout=30).values():
+            future.result(30)
+
+    def produce(self, topic, partition, codec, acks, idempotent, records):
+        producer = confluent_kafka.Producer(
+            self.common
+            | {
+                "acks": acks,
+                "compression.type": codec,
+                "enable.idempotence": idempotent,
+                "linger.ms": 5,
+                "message.max.bytes": 16 << 20,
+                "message.timeout.ms": 30_000,
+                "message.send.max.retries": 3,
+            }
+        )
+        offsets = [None] * len(records)
+        errors = []
+
+        def delivered(i):
+            def callback(err, message):
+                if err is not None:
+                    errors.append(err)
+                else:
+                    offsets[i] = -1 if acks == 0 else message.offset()
+
+            return callback
+
+        for i, r in enumerate(records):
+            producer.produce(
+                topic,
+                partition=partition,
+                key=r.key,
+                value=r.value,
+                headers=r.headers,
+                timestamp=r.timestamp,
+                on_delivery=delivered(i),
+            )
+        left = producer.flush(30)
+        if errors:
+            raise confluent_kafka.KafkaException(errors[0])
+        if left:
+            raise TimeoutError(f"{left} of {len(records)} records were not delivered")
+        return offsets
+
+    def read(self, topic, partition, start, count, wait):
+        consumer = confluent_kafka.Consumer(
+            self.common
+            | {
+                "group.id": "interop-confluent",
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "auto.offset.reset": "error",
+                "fetch.wait.max.ms": 500,
+            }
+        )
+        out = []
+        deadline = time.monotonic() + wait
+        try:
+            consumer.assign([confluent_kafka.TopicPartition(topic, partition, start)])
+            while len(out) < count:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise TimeoutError(f"{len(out)} of {count} records")
+                message = consumer.poll(min(left, 1.0))
+                if message is None:
+                    continue
+                if message.error():
+                    raise confluent_kafka.KafkaException(message.error())
+                out.append(
+                    protocol.as_json(
+                        message.key(), message.value(), message.headers(), message.timestamp()[1], message.offset()
+                    )
+                )
+        finally:
+            consumer.close()
+        return out
+
+    def code(self, e):
+        if isinstance(e, confluent_kafka.KafkaException) and e.args and isinstance(e.args[0], confluent_kafka.KafkaError):
+            code = e.args[0].code()
+            return code if code >= 0 else None  # negative ones are librdkafka's own
+        return None
+
+
+if __name__ == "__main__":
+    protocol.serve(Confluent)

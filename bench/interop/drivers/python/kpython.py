@@ -1,0 +1,94 @@
+"""Drives kafka-python."""
+
+import time
+
+import kafka
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import NewTopic
+from kafka.errors import BrokerResponseError
+
+import protocol
+
+
+class KafkaPython:
+    def __init__(self, bootstrap):
+        self.bootstrap = bootstrap
+
+    def hello(self):
+        return {
+            "client": "kafka-python",
+            "version": kafka.__version__,
+            "codecs": ["none", "gzip", "snappy", "lz4", "zstd"],
+            "idempotent": True,
+            "lacks": ["write-null-header", "write-nothing"],
+        }
+
+    def create(self, topic, partitions, config):
+        admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
+        try:
+            admin.create_topics([NewTopic(topic, partitions, 1, topic_configs=config)])
+        finally:
+            admin.close()
+
+    def delete(self, topic):
+        admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
+        try:
+            admin.delete_topics([topic])
+        finally:
+            admin.close()
+
+    def produce(self, topic, partition, codec, acks, idempotent, records):
+        producer = KafkaProducer(
+            bootstrap_servers=self.bootstrap,
+            acks="all" if idempotent or acks == -1 else acks,
+            compression_type=None if codec == "none" else codec,
+            enable_idempotence=idempotent,
+            linger_ms=5,
+            batch_size=256 << 10,
+            max_request_size=16 << 20,
+            request_timeout_ms=10_000,
+            delivery_timeout_ms=30_000,
+        )
+        try:
+            sent = [
+                producer.send(
+                    topic, partition=partition, key=r.key, value=r.value, headers=r.headers, timestamp_ms=r.timestamp
+                )
+                for r in records
+            ]
+            producer.flush(30)
+            return [-1 if acks == 0 else f.get(30).offset for f in sent]
+        finally:
+            producer.close(5)
+
+    def read(self, topic, partition, start, count, wait):
+        consumer = KafkaConsumer(
+            bootstrap_servers=self.bootstrap,
+            group_id=None,
+            enable_auto_commit=False,
+            auto_offset_reset="none",
+            fetch_max_wait_ms=50,
+        )
+        out = []
+        deadline = time.monotonic() + wait
+        try:
+            tp = TopicPartition(topic, partition)
+            consumer.assign([tp])
+            consumer.seek(tp, start)
+            while len(out) < count:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise TimeoutError(f"{len(out)} of {count} records")
+                for records in consumer.poll(timeout_ms=int(min(left, 1.0) * 1000)).values():
+                    for m in records:
+                        out.append(protocol.as_json(m.key, m.value, m.headers, m.timestamp, m.offset))
+        finally:
+            consumer.close()
+        return out
+
+    def code(self, e):
+        return e.errno if isinstance(e, BrokerResponseError) and e.errno >= 0 else None
+
+
+if __name__ == "__main__":
+    protocol.serve(KafkaPython)

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// sections are the parts of the suite by name, in their order.
+var sections = []string{"clients"}
+
+// options are the command line.
+type options struct {
+	target   string
+	full     bool
+	clients  []string
+	sections []string
+	out      string
+	keep     bool
+}
+
+func parseOptions(args []string) (options, error) {
+	flags := flag.NewFlagSet("interop", flag.ContinueOnError)
+	var o options
+	flags.StringVar(&o.target, "target", "troupe", "broker under test: troupe, built from this tree, or kafka, the oracle")
+	suite := flags.String("suite", "smoke", "smoke, or all for the whole matrix")
+	clients := flags.String("clients", strings.Join(clientNames, ","), "which clients take part")
+	parts := flags.String("sections", strings.Join(sections, ","), "which parts run")
+	flags.StringVar(&o.out, "out", "", "a file that receives the report too")
+	flags.BoolVar(&o.keep, "keep", false, "keep logs and data even when everything passed")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	switch *suite {
+	case "smoke":
+	case "all":
+		o.full = true
+	default:
+		return o, fmt.Errorf("no suite %q: smoke or all", *suite)
+	}
+	var err error
+	if o.clients, err = choose("client", *clients, clientNames); err != nil {
+		return o, err
+	}
+	o.sections, err = choose("section", *parts, sections)
+	return o, err
+}
+
+// choose splits a list of names, keeps the order of all, and refuses what is not among them.
+func choose(what, list string, all []string) ([]string, error) {
+	named := strings.Split(list, ",")
+	for _, name := range named {
+		if !slices.Contains(all, name) {
+			return nil, fmt.Errorf("no %s %q: there are %s", what, name, strings.Join(all, ", "))
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !slices.Contains(named, name) }), nil
+}
+
+func main() {
+	o, err := parseOptions(os.Args[1:])
+	if err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	passed, err := run(ctx, o)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	if err != nil || !passed {
+		stop()
+		os.Exit(1)
+	}
+}
+
+// run does the whole suite and says whether everything passed.
+func run(ctx context.Context, o options) (passed bool, err error) {
+	e, err := newEnvironment()
+	if err != nil {
+		return false, err
+	}
+	out := io.Writer(os.Stdout)
+	if o.out != "" {
+		file, err := os.Create(o.out)
+		if err != nil {
+			return false, err
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		out = io.MultiWriter(out, file)
+	}
+	defer func() {
+		if passed && !o.keep {
+			err = errors.Join(err, os.RemoveAll(e.run))
+		} else {
+			fmt.Fprintf(os.Stderr, "logs and data are kept in %s\n", e.run)
+		}
+	}()
+
+	r := newReport(out)
+	r.section("prepare")
+	began := time.Now()
+	s := &suite{report: r, env: e, full: o.full, commands: prepare(ctx, e, o.clients)}
+	r.printf("clients installed in %d ms\n", time.Since(began).Milliseconds())
+	began = time.Now()
+	if s.target, err = startTarget(ctx, e, o.target, "broker", nil); err != nil {
+		return false, err
+	}
+	r.printf("%s serves at %s after %d ms\n", s.target.name, s.target.addr, time.Since(began).Milliseconds())
+	s.actors = cast(ctx, r, s.commands, s.target.addr, o.clients)
+	for _, section := range o.sections {
+		switch section {
+		case "clients":
+			s.clients(ctx)
+		}
+	}
+	// The context may have ended by an interrupt; the children are ended in order all the same.
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	defer cancel()
+	err = errors.Join(closeAll(end, s.actors), s.target.Stop(end), ctx.Err())
+	return r.summary() && err == nil, err
+}

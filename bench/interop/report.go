@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+)
+
+// checkTimeout bounds one check. It is generous: the machine may be busy, and a check that fails by time says little.
+const checkTimeout = 60 * time.Second
+
+// report prints one line a check and counts.
+type report struct {
+	out     io.Writer
+	strict  bool // a skip counts as a failure: CI
+	passed  int
+	failed  int
+	skipped int
+	started time.Time
+}
+
+func newReport(out io.Writer) *report {
+	return &report{out: out, strict: os.Getenv("CI") == "true", started: time.Now()}
+}
+
+// who names the client in the report's lines.
+type who struct{ client, version string }
+
+// check runs one check and reports it; it says whether the check passed, so that what depends on it can be left out.
+func (r *report) check(ctx context.Context, w who, name string, run func(ctx context.Context) error) bool {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	start := time.Now()
+	err := run(ctx)
+	took := time.Since(start)
+	if err != nil {
+		r.failed++
+		r.line("FAIL", w, name, took)
+		for line := range strings.Lines(strings.TrimRight(err.Error(), "\n")) {
+			r.printf("      | %s", strings.TrimRight(line, "\n")+"\n")
+		}
+		return false
+	}
+	r.passed++
+	r.line("ok", w, name, took)
+	return true
+}
+
+// skip reports what cannot be checked here. When the report is strict that is a failure.
+func (r *report) skip(w who, name, reason string) {
+	if r.strict {
+		r.failed++
+		r.line("FAIL", w, name, 0)
+		r.printf("      | skipped, and CI=true wants it run: %s\n", reason)
+		return
+	}
+	r.skipped++
+	r.printf("skip  %-13s %-18s %s: %s\n", w.client, w.version, name, reason)
+}
+
+func (r *report) line(verdict string, w who, name string, took time.Duration) {
+	r.printf("%-5s %-13s %-18s %-60s %6d ms\n", verdict, w.client, w.version, name, took.Milliseconds())
+}
+
+func (r *report) section(name string) {
+	r.printf("\n=== %s\n", name)
+}
+
+func (r *report) printf(format string, args ...any) {
+	if _, err := fmt.Fprintf(r.out, format, args...); err != nil {
+		// The verdict cannot be told: that is not a run that passed.
+		r.failed++
+	}
+}
+
+// summary is the last line, in the form that CI counts.
+func (r *report) summary() bool {
+	r.printf("\n%d s\n%d passed, %d failed", int(time.Since(r.started).Seconds()), r.passed, r.failed)
+	if r.skipped > 0 {
+		r.printf(", %d skipped", r.skipped)
+	}
+	r.printf("\n")
+	return r.failed == 0 && r.passed > 0
+}

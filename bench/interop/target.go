@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/troupe-broker/troupe/bench/peer"
+)
+
+// target is the broker under test.
+type target struct {
+	*peer.Process
+	name string // "troupe" or "kafka"
+	addr string
+	// data is the directory that holds the partitions' directories.
+	data string
+	log  string
+}
+
+// isKafka says whether the checks run against the oracle.
+func (t *target) isKafka() bool { return t.name == "kafka" }
+
+// segment is the path of a partition's first segment, without its ending.
+func (t *target) segment(topic string, partition int, base int64) string {
+	return filepath.Join(t.data, fmt.Sprintf("%s-%d", topic, partition), fmt.Sprintf("%020d", base))
+}
+
+// settings are broker configuration by Kafka's names, the same for both targets.
+type settings map[string]string
+
+// startTarget starts a broker with an empty directory on a free port of the loopback interface.
+func startTarget(ctx context.Context, e *environment, name, label string, s settings) (*target, error) {
+	dir := filepath.Join(e.run, label)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	switch name {
+	case "kafka":
+		k, err := peer.StartKafka(ctx, peer.Options{Profile: peer.Small, Properties: s, Dir: dir, CacheDir: e.cache})
+		if err != nil {
+			return nil, err
+		}
+		return &target{Process: k.Process, name: name, addr: k.Addr, data: k.DataDir, log: k.LogFile}, nil
+	case "troupe":
+		return startTroupe(ctx, e, dir, s)
+	default:
+		return nil, fmt.Errorf("no target %q: troupe or kafka", name)
+	}
+}
+
+func startTroupe(ctx context.Context, e *environment, dir string, s settings) (*target, error) {
+	binary := filepath.Join(e.cache, "troupe")
+	if err := command(ctx, e.root, "go", "build", "-o", binary, "./cmd/troupe"); err != nil {
+		return nil, err
+	}
+	ports, err := peer.FreePorts(2)
+	if err != nil {
+		return nil, err
+	}
+	t := &target{
+		name: "troupe", addr: fmt.Sprintf("127.0.0.1:%d", ports[0]),
+		data: filepath.Join(dir, "data"), log: filepath.Join(dir, "troupe.log"),
+	}
+	args := []string{"serve", "--listen", t.addr, "--data-dir", t.data, "-X", fmt.Sprintf("admin.listen=127.0.0.1:%d", ports[1])}
+	for key, value := range s {
+		args = append(args, "-X", key+"="+value)
+	}
+	if t.Process, err = peer.Start(peer.Command{Path: binary, Args: args, Dir: dir, Output: t.log}); err != nil {
+		return nil, err
+	}
+	if err := peer.AwaitReady(ctx, t.Process, t.addr, 20*time.Second); err != nil {
+		return nil, errors.Join(fmt.Errorf("Troupe does not serve: %w\nlast lines of %s:\n%s", err, t.log, peer.Tail(t.log, 30)), t.Kill())
+	}
+	return t, nil
+}
