@@ -7,15 +7,15 @@ var networkKeys = []Key{
 		Doc: "Addresses to serve, as NAME://host:port. Kafka's default serves every interface. Listeners that need TLS or SASL are refused until those exist.",
 	},
 	{
-		Name: "advertised.listeners", Type: List, Default: "", Class: Honoured, Check: listenerList,
-		Doc: "Addresses clients are told to connect to, by listener name. Empty means those of listeners.",
+		Name: "advertised.listeners", Type: List, Null: true, Class: Honoured, Check: listenerList,
+		Doc: "Addresses clients are told to connect to, by listener name. Unset means those of listeners.",
 	},
 	{
 		Name: "listener.security.protocol.map", Type: List, Default: "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL", Class: Honoured, Check: protocolMap,
 		Doc: "Which security protocol each listener name stands for.",
 	},
 	{
-		Name: "early.start.listeners", Type: List, Default: "", Class: Accepted,
+		Name: "early.start.listeners", Type: List, Null: true, Class: Accepted,
 		Reason: "there is no authorizer to wait for",
 		Doc:    "Listeners that are opened before the authorizer is ready.",
 	},

@@ -1,0 +1,60 @@
+package config
+
+// TopicValues is every honoured topic key as a plain value: what a partition and its log need.
+type TopicValues struct {
+	Delete               bool // cleanup.policy names delete
+	CompressionType      string
+	GzipLevel            int
+	LZ4Level             int
+	ZstdLevel            int
+	FileDeleteDelayMs    int64
+	FlushMessages        int64
+	FlushMs              int64
+	IndexIntervalBytes   int32
+	MaxMessageBytes      int32
+	TimestampAfterMaxMs  int64
+	TimestampBeforeMaxMs int64
+	LogAppendTime        bool // message.timestamp.type
+	MinInSyncReplicas    int32
+	Preallocate          bool
+	RetentionBytes       int64 // -1: no limit
+	RetentionMs          int64 // -1: no limit
+	SegmentBytes         int32
+	SegmentIndexBytes    int32
+	SegmentJitterMs      int64
+	SegmentMs            int64
+	UncleanElection      bool
+	WriteCaching         bool // what the configs say; the partition record says what holds in the current leader epoch
+}
+
+// TopicOf resolves all honoured topic keys.
+func TopicOf(s Stack) TopicValues {
+	v := TopicValues{
+		CompressionType:      s.TopicText("compression.type"),
+		GzipLevel:            int(s.TopicInt("compression.gzip.level")),
+		LZ4Level:             int(s.TopicInt("compression.lz4.level")),
+		ZstdLevel:            int(s.TopicInt("compression.zstd.level")),
+		FileDeleteDelayMs:    s.TopicInt("file.delete.delay.ms"),
+		FlushMessages:        s.TopicInt("flush.messages"),
+		FlushMs:              s.TopicInt("flush.ms"),
+		IndexIntervalBytes:   int32(s.TopicInt("index.interval.bytes")),
+		MaxMessageBytes:      int32(s.TopicInt("max.message.bytes")),
+		TimestampAfterMaxMs:  s.TopicInt("message.timestamp.after.max.ms"),
+		TimestampBeforeMaxMs: s.TopicInt("message.timestamp.before.max.ms"),
+		LogAppendTime:        s.TopicText("message.timestamp.type") == "LogAppendTime",
+		MinInSyncReplicas:    int32(s.TopicInt("min.insync.replicas")),
+		Preallocate:          s.TopicBool("preallocate"),
+		RetentionBytes:       s.TopicInt("retention.bytes"),
+		RetentionMs:          s.TopicInt("retention.ms"),
+		SegmentBytes:         int32(s.TopicInt("segment.bytes")),
+		SegmentIndexBytes:    int32(s.TopicInt("segment.index.bytes")),
+		SegmentJitterMs:      s.TopicInt("segment.jitter.ms"),
+		SegmentMs:            s.TopicInt("segment.ms"),
+		UncleanElection:      s.TopicBool("unclean.leader.election.enable"),
+		WriteCaching:         s.TopicBool("write.caching"),
+	}
+	for _, w := range s.value(topicTable, "cleanup.policy").Words {
+		v.Delete = v.Delete || w == "delete"
+	}
+	return v
+}
