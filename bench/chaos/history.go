@@ -149,13 +149,6 @@ func (h History) Check(acked map[string][]int64, writers map[string]*Writer) err
 	return errors.Join(problems...)
 }
 
-func (h History) end(p Place) int64 {
-	if log := h[p]; len(log) > 0 {
-		return log[len(log)-1].Offset + 1
-	}
-	return 0
-}
-
 // Extends checks that everything of an earlier history is in this one, at its place.
 func (h History) Extends(earlier History) error {
 	var problems []error
@@ -182,4 +175,11 @@ func (h History) Records() int {
 		n += len(log)
 	}
 	return n
+}
+
+func (h History) end(p Place) int64 {
+	if log := h[p]; len(log) > 0 {
+		return log[len(log)-1].Offset + 1
+	}
+	return 0
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"testing"
@@ -13,6 +12,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/troupe-broker/troupe/bench/peer"
 )
 
 var troupe string // the binary, built by TestMain
@@ -24,7 +25,11 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		defer os.RemoveAll(dir)
+		defer func() {
+			if err := os.RemoveAll(dir); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+			}
+		}()
 		if troupe, err = Build(context.Background(), dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
@@ -61,10 +66,7 @@ func startBroker(t *testing.T, settings ...string) *Broker {
 			t.Error(err)
 		}
 		if t.Failed() {
-			keep := filepath.Join(os.TempDir(), "troupe-"+filepath.Base(t.Name())+".log")
-			if text, err := os.ReadFile(b.Log); err == nil && os.WriteFile(keep, text, 0o600) == nil {
-				t.Logf("the broker's log is kept in %s", keep)
-			}
+			t.Logf("the broker's log ends with:\n%s", peer.Tail(b.Log, 60))
 		}
 	})
 	return b

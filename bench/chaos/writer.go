@@ -88,6 +88,13 @@ func (w *Writer) Run(ctx context.Context, addr string) error {
 	return errors.Join(err, w.failed)
 }
 
+// Acked copies what is acknowledged now: by number, the offset, or unknown.
+func (w *Writer) Acked() []int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]int64(nil), w.acked...)
+}
+
 func (w *Writer) settle(n int, r *kgo.Record, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,11 +104,4 @@ func (w *Writer) settle(n int, r *kgo.Record, err error) {
 	case w.failed == nil:
 		w.failed = fmt.Errorf("%s: record %d was not delivered: %w", w.Name, n, err)
 	}
-}
-
-// Acked copies what is acknowledged now: by number, the offset, or unknown.
-func (w *Writer) Acked() []int64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return append([]int64(nil), w.acked...)
 }

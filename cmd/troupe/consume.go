@@ -183,26 +183,26 @@ func (s *session) poll(ctx context.Context, client *kgo.Client, o *consumeOption
 	}
 	defer cancel()
 	fetches := client.PollFetches(wait)
-	for _, e := range fetches.Errors() {
-		switch {
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case errors.Is(e.Err, context.DeadlineExceeded):
-			return nil, fail(codeTimeout, "the broker's log may say why; --timeout waits longer", "no record came for %s before the end was reached", o.timeout)
-		}
-		return nil, refusal(e.Err, "", "read %s-%d", e.Topic, e.Partition)
+	failures := fetches.Errors()
+	switch {
+	case len(failures) == 0:
+		return fetches, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(failures[0].Err, context.DeadlineExceeded):
+		return nil, fail(codeTimeout, "the broker's log may say why; --timeout waits longer", "no record came for %s before the end was reached", o.timeout)
 	}
-	return fetches, nil
+	return nil, refusal(failures[0].Err, "", "read %s-%d", failures[0].Topic, failures[0].Partition)
 }
 
 type readCount struct{ records, bytes int64 }
 
-func (c *readCount) add(r *kgo.Record) {
-	c.records++
-	c.bytes += int64(len(r.Key) + len(r.Value))
-}
-
 // String tells what was read so far.
 func (c *readCount) String() string {
 	return fmt.Sprintf("%d records, %s", c.records, byteCount(c.bytes))
+}
+
+func (c *readCount) add(r *kgo.Record) {
+	c.records++
+	c.bytes += int64(len(r.Key) + len(r.Value))
 }

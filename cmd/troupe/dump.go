@@ -198,8 +198,7 @@ func dumpFailure(err error) *failure {
 	case errors.As(err, &unknown):
 		return fail(codeNotDumped, "`troupe dump --help` lists the files", "%w", err)
 	}
-	var f *failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*failure](err); ok {
 		return f
 	}
 	return fail(codeLocalFile, "", "%w", err)

@@ -80,12 +80,10 @@ func usage(hint, format string, args ...any) *failure {
 
 // asFailure turns any error into a failure; one that already is stays.
 func asFailure(err error) *failure {
-	var f *failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*failure](err); ok {
 		return f
 	}
-	var bad *config.Error
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*config.Error](err); ok {
 		return &failure{Code: bad.Code.String(), What: strings.Replace(bad.Error(), bad.Code.String()+": ", "", 1), Exit: exitUsage, cause: err}
 	}
 	var refused *kerr.Error
@@ -143,14 +141,15 @@ func (f *failure) report(w io.Writer, format string) {
 			return
 		}
 	}
-	line := "troupe: " + f.Error()
+	var line strings.Builder
+	line.WriteString("troupe: " + f.Error())
 	for _, detail := range f.Details {
-		line += "\n  " + detail
+		line.WriteString("\n  " + detail)
 	}
 	if f.Hint != "" {
-		line += "\n  hint: " + f.Hint
+		line.WriteString("\n  hint: " + f.Hint)
 	}
-	_, _ = fmt.Fprintln(w, line)
+	_, _ = fmt.Fprintln(w, line.String())
 }
 
 // flagsError is what cobra calls for a flag it cannot read.

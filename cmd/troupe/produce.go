@@ -165,6 +165,13 @@ type tally struct {
 	partitions map[int32]*producedPartition
 }
 
+// String tells what was acknowledged so far.
+func (t *tally) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return fmt.Sprintf("%d records, %s", t.records, byteCount(t.bytes))
+}
+
 func (t *tally) add(r *kgo.Record, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -188,12 +195,6 @@ func (t *tally) failure() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.first
-}
-
-func (t *tally) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return fmt.Sprintf("%d records, %s", t.records, byteCount(t.bytes))
 }
 
 func (s *session) produce(ctx context.Context, o *produceOptions, keyGiven bool) error {

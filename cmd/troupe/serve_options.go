@@ -95,8 +95,7 @@ func (o *serveOptions) load(s *session) (*settings.Loaded, config.BrokerValues, 
 		return nil, config.BrokerValues{}, configFailure(err)
 	}
 	values, err := config.BrokerOf(config.Stack{Static: loaded.Static})
-	var bad *config.Error
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*config.Error](err); ok {
 		bad.Where = loaded.Where(bad.Key)
 		f := asFailure(bad)
 		if bad.Key == "listeners" {
@@ -110,14 +109,13 @@ func (o *serveOptions) load(s *session) (*settings.Loaded, config.BrokerValues, 
 // configFailure turns what is wrong with a configuration into what a person reads: the first problem with its source, and
 // the others below it.
 func configFailure(err error) error {
-	var file *settings.FileError
-	if errors.As(err, &file) {
+	if file, ok := errors.AsType[*settings.FileError](err); ok {
 		f := fail(codeConfigFile, "", "%w", err)
 		f.Exit = exitUsage
 		f.Details = lines(file.Excerpt)
 		return f
 	}
-	var problems settings.Problems
+	var problems settings.ProblemsError
 	if !errors.As(err, &problems) {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -84,7 +85,7 @@ func newTopicCreate(s *session) *cobra.Command {
 						r.ID = a.ID.String()
 					}
 					switch {
-					case a.Err != nil && ifNotExists && a.Err == kerr.TopicAlreadyExists:
+					case a.Err != nil && ifNotExists && errors.Is(a.Err, kerr.TopicAlreadyExists):
 						r.Done = "existed"
 					case a.Err != nil:
 						r.Done, r.Error = "", answerText(a.Err, a.ErrMessage)

@@ -69,8 +69,7 @@ func segmentPlaces(indexPath, suffix string) (positions, timestamps map[int64]in
 		timestamps[int64(v.LastOffset())] = greatest
 		return nil
 	})
-	var damage *DamageError
-	if errors.As(err, &damage) {
+	if _, ok := errors.AsType[*DamageError](err); ok {
 		err = nil // the segment's own dump reports it; what is before it can be held against
 	}
 	if errors.Is(err, fs.ErrNotExist) {

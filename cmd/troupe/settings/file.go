@@ -34,7 +34,7 @@ func (e *FileError) Error() string { return e.Where + ": " + e.Reason }
 func (e *FileError) Unwrap() error { return e.Err }
 
 // fromFile reads a YAML file.
-func fromFile(name string) (layer, Problems, error) {
+func fromFile(name string) (layer, ProblemsError, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, nil, &FileError{Where: name, Reason: "cannot be read: " + reason(err), Err: err}
@@ -50,8 +50,7 @@ func fromFile(name string) (layer, Problems, error) {
 }
 
 func reason(err error) string {
-	var path *os.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*os.PathError](err); ok {
 		return path.Err.Error()
 	}
 	return err.Error()
@@ -59,12 +58,11 @@ func reason(err error) string {
 
 // fromYAML reads a document of keys. The text of a value is kept as it stands in the file, so that 007 or 1_000 reach
 // the check as they were typed.
-func fromYAML(name string, src []byte) (layer, Problems, error) {
+func fromYAML(name string, src []byte) (layer, ProblemsError, error) {
 	parsed, err := parser.ParseBytes(src, 0)
 	if err != nil {
 		fe := &FileError{Where: name, Reason: err.Error(), Err: err}
-		var syntax *yaml.SyntaxError
-		if errors.As(err, &syntax) {
+		if syntax, ok := errors.AsType[*yaml.SyntaxError](err); ok {
 			fe.Reason = syntax.Message
 			fe.Where = place(name, syntax.Token)
 			fe.Excerpt = excerpt(syntax.Token)
@@ -89,7 +87,7 @@ func fromYAML(name string, src []byte) (layer, Problems, error) {
 type document struct {
 	name     string
 	layer    layer
-	problems Problems
+	problems ProblemsError
 }
 
 func (d *document) refuse(n ast.Node, why string) error {

@@ -56,9 +56,9 @@ func EnvName(key string) string {
 }
 
 // fromEnviron reads variables, NAME=VALUE as os.Environ gives them.
-func fromEnviron(environ []string, table *config.Table) (layer, Problems) {
+func fromEnviron(environ []string, table *config.Table) (layer, ProblemsError) {
 	l := layer{}
-	var problems Problems
+	var problems ProblemsError
 	keys := map[string]string{}
 	for k := range table.All() {
 		keys[EnvName(k.Name)] = k.Name
@@ -100,9 +100,9 @@ func ParseX(argument string) (Flag, error) {
 	return Flag{Name: strings.TrimSpace(name), Text: text, As: "-X"}, nil
 }
 
-func fromFlags(flags []Flag) (layer, Problems) {
+func fromFlags(flags []Flag) (layer, ProblemsError) {
 	l := layer{}
-	var problems Problems
+	var problems ProblemsError
 	for i, f := range flags {
 		if p := l.add(Setting{Name: f.Name, Text: f.Text, Where: "flag " + f.As, Rank: rankFlags + i}); p != nil {
 			problems = append(problems, p)

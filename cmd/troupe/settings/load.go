@@ -30,11 +30,11 @@ func (l *Loaded) Where(name string) string { return l.settled[name].Where }
 // max.connections.per.ip.
 const noDelimiter = "\x00"
 
-// Load reads the layers and checks what wins against the broker's table. The error is a *FileError, or Problems.
+// Load reads the layers and checks what wins against the broker's table. The error is a *FileError, or ProblemsError.
 func Load(from Sources) (*Loaded, error) {
 	table := config.Broker()
 	var layers []layer
-	var problems Problems
+	var problems ProblemsError
 	if from.File != "" {
 		l, ps, err := fromFile(from.File)
 		if err != nil {

@@ -88,7 +88,7 @@ func TestEmptyFilesSayNothing(t *testing.T) {
 func TestUnknownKeyIsShownInItsPlaceWithTheNearestName(t *testing.T) {
 	file := write(t, "num.partitions: 3\nlog.retension.ms: 1000\nbroker.rack: a\n")
 	_, err := Load(Sources{File: file})
-	var problems Problems
+	var problems ProblemsError
 	if !errors.As(err, &problems) || len(problems) != 1 {
 		t.Fatalf("want one problem, got %v", err)
 	}
@@ -109,7 +109,7 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 		Environ: []string{"TROUPE_LOG_RETENTION_MSS=1"},
 		Flags:   []Flag{{Name: "num.partitions", Text: "0", As: "-X"}, {Name: "log.dirs", Text: "a", As: "--data-dir"}, {Name: "log.dirs", Text: "b", As: "-X"}},
 	})
-	var problems Problems
+	var problems ProblemsError
 	if !errors.As(err, &problems) {
 		t.Fatalf("want problems, got %v", err)
 	}
@@ -159,7 +159,7 @@ func TestFilesThatAreNoConfiguration(t *testing.T) {
 
 func TestNestedAndFlatNameOfOneKeyAreADuplicate(t *testing.T) {
 	_, err := Load(Sources{File: write(t, "log.retention.ms: 1\nlog:\n  retention.ms: 2\n")})
-	var problems Problems
+	var problems ProblemsError
 	if !errors.As(err, &problems) || problems[0].Code != config.Duplicate {
 		t.Errorf("want a duplicate, got %v", err)
 	}
@@ -173,8 +173,7 @@ func TestDeepAndLargeFilesAreRefused(t *testing.T) {
 	deep.WriteString(strings.Repeat(" ", 40) + "b: 1\n")
 	for name, text := range map[string]string{"deep": deep.String(), "large": strings.Repeat("# padding\n", fileBytesMax/10+1)} {
 		_, err := Load(Sources{File: write(t, text)})
-		var fe *FileError
-		if !errors.As(err, &fe) {
+		if _, ok := errors.AsType[*FileError](err); !ok {
 			t.Errorf("%s: want a FileError, got %v", name, err)
 		}
 	}

@@ -17,11 +17,11 @@ type Problem struct {
 // Unwrap gives the error of the tables.
 func (p *Problem) Unwrap() error { return p.Error }
 
-// Problems is all that is wrong; a start reports them together, so that a file is not repaired one start at a time.
-type Problems []*Problem
+// ProblemsError is all that is wrong; a start reports them together, so that a file is not repaired one start at a time.
+type ProblemsError []*Problem
 
 // Error prints one line for each.
-func (ps Problems) Error() string {
+func (ps ProblemsError) Error() string {
 	lines := make([]string, len(ps))
 	for i, p := range ps {
 		lines[i] = p.Error.Error()
