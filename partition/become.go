@@ -43,6 +43,9 @@ func (m *Machine) become(now Now, c *Become, out *Out) {
 // lead begins a leadership. Produces that wait from an earlier one of this broker
 // go on waiting: the batches are still in the log, since only a follower truncates.
 func (m *Machine) lead(now Now, out *Out) {
+	if m.role != Leading {
+		m.sizes.reset(m.end)
+	}
 	m.role = Leading
 	m.epochStart = m.end
 	// The entry is written even when no batch follows: after two elections without
@@ -50,7 +53,6 @@ func (m *Machine) lead(now Now, out *Out) {
 	if m.epochs.assign(m.leaderEpoch, m.end) {
 		out.Persist = append(out.Persist, Write{Kind: WriteEpoch, Offset: m.end, LeaderEpoch: m.leaderEpoch})
 	}
-	m.sizes.reset(m.end)
 	out.note(Note{Kind: NoteBecameLeader, Offset: m.epochStart, LeaderEpoch: m.leaderEpoch})
 	if m.end > m.flushed {
 		m.askFlush(now, out)

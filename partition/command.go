@@ -137,7 +137,8 @@ const (
 type Fetch struct {
 	Request ident.RequestID
 	From    ident.Offset
-	// After is where new bytes begin to count; values below From mean From.
+	// After is where new bytes begin to count; it is taken to lie between From and the
+	// log end.
 	After     ident.Offset
 	BytesMin  int32
 	BytesMax  int32 // handed back in the reply

@@ -1,0 +1,133 @@
+package partition_test
+
+import (
+	"testing"
+
+	"github.com/troupe-broker/troupe/partition"
+	"github.com/troupe-broker/troupe/wire"
+	"github.com/troupe-broker/troupe/wire/ident"
+)
+
+// shell is the least a shell does: it writes every batch and collects nothing.
+type shell struct {
+	m   *partition.Machine
+	now partition.Now
+	out partition.Out
+
+	appended partition.Appended
+}
+
+func newShell(strict bool, replicas ...ident.BrokerID) *shell {
+	s := &shell{m: partition.New(partition.Options{Broker: 1, Log: partition.LogState{Generation: 1}, Config: testConfig})}
+	become := &partition.Become{Leader: 1, Strict: strict}
+	for _, id := range replicas {
+		become.Replicas = append(become.Replicas, partition.Replica{Broker: id})
+		become.ISR = append(become.ISR, id)
+	}
+	s.step(become)
+	return s
+}
+
+func (s *shell) step(c partition.Command) {
+	s.out.Reset()
+	s.m.Step(s.now, c, &s.out)
+	for _, w := range s.out.Persist {
+		if w.Kind == partition.WriteBatch {
+			s.m.Step(s.now, &s.appended, &s.out)
+		}
+	}
+}
+
+// TestAppendAndFetchDoNotAllocate covers the ways a produce and a fetch can take
+// once the machine is warm: answered at once, parked and answered by a flush, by a
+// follower, by the append of another.
+func TestAppendAndFetchDoNotAllocate(t *testing.T) {
+	const turns = 1000
+	for _, c := range []struct {
+		name     string
+		strict   bool
+		replicas []ident.BrokerID
+		producer ident.ProducerID
+	}{
+		{name: "cached", replicas: []ident.BrokerID{1}, producer: ident.NoProducerID},
+		{name: "cached, idempotent", replicas: []ident.BrokerID{1}, producer: 7},
+		{name: "strict, idempotent", strict: true, replicas: []ident.BrokerID{1}, producer: 7},
+		{name: "three replicas", replicas: []ident.BrokerID{1, 2, 3}, producer: 7},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newShell(c.strict, c.replicas...)
+			app := &partition.Append{Acks: -1, Deadline: 1 << 60, LogAppendTime: ident.NoTimestamp}
+			app.Batch = partition.BatchInfo{Bytes: 1000, LastOffsetDelta: 9, ProducerID: c.producer}
+			fetch := &partition.Fetch{BytesMin: 1, BytesMax: 1 << 20, Park: true, CurrentLeaderEpoch: -1, LastFetchedEpoch: 0}
+			flushed := &partition.Flushed{Generation: 1}
+			progress := &partition.Progress{}
+			acks, reads := 0, 0
+			turn := func() {
+				end := s.m.Offsets().End
+				fetch.Request, fetch.From = ident.RequestID(end)+1, end
+				s.step(fetch)
+				app.Request = ident.RequestID(end) + 2
+				s.step(app)
+				app.Batch.BaseSequence = app.Batch.BaseSequence.Add(10)
+				count := func() {
+					for i := range s.out.Reply {
+						r := &s.out.Reply[i]
+						if r.Code != wire.NoError {
+							t.Fatal(*r)
+						}
+						if r.Kind == partition.ReplyAppend {
+							acks++
+						} else if r.Fetch.UpTo == end+10 {
+							reads++
+						}
+					}
+				}
+				count()
+				if c.strict {
+					flushed.End = end + 10
+					s.step(flushed)
+					count()
+				}
+				for _, id := range c.replicas[1:] {
+					progress.Broker, progress.End = id, end+10
+					s.step(progress)
+					count()
+				}
+			}
+			for range 100 { // warm
+				turn()
+			}
+			if n := testing.AllocsPerRun(turns, turn); n != 0 {
+				t.Errorf("%v allocations per append and fetch, want 0", n)
+			}
+			// AllocsPerRun runs once more, to warm up itself.
+			if want := 100 + turns + 1; acks != want || reads != want {
+				t.Errorf("%d acknowledgements and %d reads, want %d: the test did not measure what it says", acks, reads, want)
+			}
+		})
+	}
+}
+
+func BenchmarkAppend(b *testing.B) {
+	for _, c := range []struct {
+		name     string
+		producer ident.ProducerID
+		strict   bool
+	}{{"mode=cached/idempotent=no", -1, false}, {"mode=cached/idempotent=yes", 7, false}, {"mode=strict/idempotent=yes", 7, true}} {
+		b.Run(c.name, func(b *testing.B) {
+			s := newShell(c.strict, 1)
+			app := &partition.Append{Request: 1, Acks: -1, Deadline: 1 << 60, LogAppendTime: ident.NoTimestamp}
+			app.Batch = partition.BatchInfo{Bytes: 1000, LastOffsetDelta: 9, ProducerID: c.producer}
+			flushed := &partition.Flushed{Generation: 1}
+			b.ReportAllocs()
+			for b.Loop() {
+				s.step(app)
+				app.Batch.BaseSequence = app.Batch.BaseSequence.Add(10)
+				if c.strict {
+					flushed.End += 10
+					s.step(flushed)
+				}
+			}
+		})
+	}
+}

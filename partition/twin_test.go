@@ -1,0 +1,482 @@
+package partition_test
+
+import (
+	"slices"
+
+	"github.com/troupe-broker/troupe/partition"
+	"github.com/troupe-broker/troupe/wire"
+	"github.com/troupe-broker/troupe/wire/ident"
+)
+
+// twin is the replica machine once more, with no thought for cost: it keeps every
+// batch ever written and every report, and works each answer out from them anew. It
+// shares no code with the machine.
+type twin struct {
+	leading, stopped bool
+	resigned         bool
+	leader           ident.BrokerID
+	epoch            ident.LeaderEpoch
+	partitionEpoch   ident.PartitionEpoch
+	epochStart       ident.Offset
+	led              ident.Offset // log end when the leadership began: sizes are known from here
+	strict           bool
+	marked           bool // the strict mark is on disk
+	clearing         bool
+	confirmAt        ident.Offset
+
+	start, end, flushed, hw ident.Offset
+	generation              ident.Generation
+	batches                 []twinBatch
+	starts                  []partition.EpochStart // of every leadership, empty ones included
+
+	replicas []partition.Replica
+	isr      []ident.BrokerID
+	pending  []ident.BrokerID
+	reports  map[ident.BrokerID]partition.Progress // best of the current generation
+	proposed bool
+
+	minISR   int
+	produces []twinProduce
+	fetches  []twinFetch
+
+	replies []partition.Reply
+}
+
+type twinBatch struct {
+	info partition.BatchInfo
+	base ident.Offset
+}
+
+func (b *twinBatch) end() ident.Offset { return b.base + ident.Offset(b.info.LastOffsetDelta) + 1 }
+
+type twinProduce struct {
+	request  ident.RequestID
+	base     ident.Offset
+	end      ident.Offset
+	deadline ident.Instant
+	dup      bool
+}
+
+type twinFetch struct {
+	partition.Fetch
+	counted  bool
+	bytesMin int64 // count of all bytes at which it has enough
+}
+
+func (w *twin) reply(id ident.RequestID, kind partition.ReplyKind, code wire.ErrorCode) *partition.Reply {
+	leader := w.leader
+	if w.resigned {
+		leader = ident.NoBroker
+	}
+	w.replies = append(w.replies, partition.Reply{Request: id, Kind: kind, Code: code, Leader: leader, LeaderEpoch: w.epoch})
+	return &w.replies[len(w.replies)-1]
+}
+
+func (w *twin) replyAppend(id ident.RequestID, base ident.Offset, dup bool, code wire.ErrorCode) {
+	w.reply(id, partition.ReplyAppend, code).Append = partition.AppendReply{
+		BaseOffset: base, LogAppendTime: ident.NoTimestamp, LogStart: w.start, Duplicate: dup,
+	}
+}
+
+// enough tells whether the committed ISR reaches min.insync.replicas.
+func (w *twin) enough() bool { return len(w.isr) >= min(w.minISR, len(w.replicas)) }
+
+// settle raises the high watermark and answers whoever can be.
+func (w *twin) settle() {
+	if w.leading && w.enough() {
+		next := w.end
+		if w.strict || w.clearing {
+			next = w.flushed
+		}
+		for _, id := range slices.Concat(w.isr, w.pending) {
+			if id == 1 {
+				continue
+			}
+			r, ok := w.reports[id]
+			switch {
+			case !ok:
+				next = -1
+			case w.strict:
+				next = min(next, r.Flushed)
+			default:
+				next = min(next, r.End)
+			}
+		}
+		w.hw = max(w.hw, next)
+	}
+	w.produces = slices.DeleteFunc(w.produces, func(p twinProduce) bool {
+		switch {
+		case !w.leading:
+			code := wire.NotLeaderOrFollower
+			if w.stopped {
+				code = wire.KafkaStorageError
+			}
+			w.replyAppend(p.request, p.base, p.dup, code)
+		case !w.enough():
+			w.replyAppend(p.request, p.base, p.dup, wire.NotEnoughReplicasAfterAppend)
+		case p.end <= w.hw:
+			w.replyAppend(p.request, p.base, p.dup, wire.NoError)
+		default:
+			return false
+		}
+		return true
+	})
+	w.fetches = slices.DeleteFunc(w.fetches, func(f twinFetch) bool {
+		switch {
+		case !w.leading || f.From < w.start || w.satisfied(&f):
+			w.answer(&f.Fetch)
+			return true
+		}
+		return false
+	})
+	w.propose()
+}
+
+// propose adds who has caught up, one proposal at a time.
+func (w *twin) propose() {
+	if !w.leading || w.proposed {
+		return
+	}
+	for _, r := range w.replicas {
+		report, ok := w.reports[r.Broker]
+		reached := report.End
+		if w.strict {
+			reached = report.Flushed
+		}
+		if ok && !slices.Contains(w.isr, r.Broker) && reached >= w.epochStart && reached >= w.hw {
+			w.pending = append(w.pending, r.Broker)
+			w.proposed = true
+		}
+	}
+}
+
+// bytes is the count of all bytes written below o since the leadership began; false
+// if the machine has no reason to remember it.
+func (w *twin) bytes(o ident.Offset) (int64, bool) {
+	n, known := int64(0), w.led
+	for i := range w.batches {
+		b := &w.batches[i]
+		if b.base >= w.led && b.end() <= w.hw {
+			known = b.end()
+		}
+		if b.base >= w.led && b.end() <= o {
+			n += int64(b.info.Bytes)
+		}
+	}
+	return n, o >= known
+}
+
+func (w *twin) satisfied(f *twinFetch) bool {
+	if w.hw <= max(f.From, f.After) {
+		return false
+	}
+	n, _ := w.bytes(w.hw)
+	return !f.counted || n >= f.bytesMin
+}
+
+// code is the refusal of a reader; epoch -1: not checked.
+func (w *twin) code(epoch ident.LeaderEpoch) wire.ErrorCode {
+	switch {
+	case w.stopped:
+		return wire.KafkaStorageError
+	case w.epoch < 0:
+		return wire.NotLeaderOrFollower // nothing is known yet
+	case epoch >= 0 && epoch < w.epoch:
+		return wire.FencedLeaderEpoch
+	case epoch > w.epoch:
+		return wire.UnknownLeaderEpoch
+	case !w.leading:
+		return wire.NotLeaderOrFollower
+	}
+	return wire.NoError
+}
+
+// answer gives a reader what there is now.
+func (w *twin) answer(f *partition.Fetch) {
+	code := w.code(ident.NoLeaderEpoch)
+	if code == wire.NoError && (f.From < w.start || f.From > w.end) {
+		code = wire.OffsetOutOfRange
+	}
+	r := &w.reply(f.Request, partition.ReplyFetch, code).Fetch
+	if code != wire.NoError {
+		*r = partition.FetchReply{From: -1, UpTo: -1, HighWatermark: -1, LastStable: -1, LogStart: -1, DivergingEpoch: -1, DivergingEnd: -1}
+		return
+	}
+	*r = partition.FetchReply{
+		From: f.From, UpTo: max(f.From, w.hw), BytesMax: f.BytesMax, HighWatermark: w.hw, LastStable: w.hw, LogStart: w.start,
+		DivergingEpoch: -1, DivergingEnd: -1,
+	}
+}
+
+func (w *twin) fetch(f *partition.Fetch) {
+	if code := w.code(f.CurrentLeaderEpoch); code != wire.NoError {
+		w.reply(f.Request, partition.ReplyFetch, code).Fetch = partition.FetchReply{
+			From: -1, UpTo: -1, HighWatermark: -1, LastStable: -1, LogStart: -1, DivergingEpoch: -1, DivergingEnd: -1,
+		}
+		return
+	}
+	if f.LastFetchedEpoch >= 0 {
+		epoch, end := w.epochEnd(f.LastFetchedEpoch)
+		if epoch < 0 {
+			w.answer(&partition.Fetch{Request: f.Request, From: -1})
+			return
+		}
+		if f.From >= w.start && (epoch < f.LastFetchedEpoch || end < f.From) {
+			w.reply(f.Request, partition.ReplyFetch, wire.NoError).Fetch = partition.FetchReply{
+				From: f.From, UpTo: f.From, BytesMax: f.BytesMax, HighWatermark: w.hw, LastStable: w.hw, LogStart: w.start,
+				Diverging: true, DivergingEpoch: epoch, DivergingEnd: end,
+			}
+			return
+		}
+	}
+	p := twinFetch{Fetch: *f}
+	p.After = min(f.After, w.end)
+	n, counted := w.bytes(max(p.From, p.After))
+	p.counted, p.bytesMin = counted, n+int64(f.BytesMin)
+	if f.From < w.start || f.From > w.end || !f.Park || f.BytesMin <= 0 || w.satisfied(&p) {
+		w.answer(f)
+		return
+	}
+	w.fetches = append(w.fetches, p)
+}
+
+// epochOf is the epoch of an offset: that of the last leadership that began at or
+// below it.
+func (w *twin) epochOf(o ident.Offset) ident.LeaderEpoch {
+	e := ident.NoLeaderEpoch
+	for _, s := range w.starts {
+		if s.Start <= o {
+			e = s.Epoch
+		}
+	}
+	return e
+}
+
+// epochEnd looks for the largest epoch up to e that still has an offset, or is the
+// current one.
+func (w *twin) epochEnd(e ident.LeaderEpoch) (ident.LeaderEpoch, ident.Offset) {
+	var known []partition.EpochStart // epochs with offsets in the log, and the last
+	for i, s := range w.starts {
+		next := w.end
+		if i+1 < len(w.starts) {
+			next = w.starts[i+1].Start
+		}
+		begin := max(s.Start, w.start)
+		if begin < next || i+1 == len(w.starts) {
+			known = append(known, partition.EpochStart{Epoch: s.Epoch, Start: begin})
+		}
+	}
+	if e < 0 || len(known) == 0 || e > known[len(known)-1].Epoch {
+		return -1, -1
+	}
+	if e < known[0].Epoch {
+		return e, known[0].Start
+	}
+	for i := len(known) - 1; ; i-- {
+		if known[i].Epoch <= e {
+			if i+1 == len(known) {
+				return known[i].Epoch, w.end
+			}
+			return known[i].Epoch, known[i+1].Start
+		}
+	}
+}
+
+// verdict finds a batch among everything its producer ever wrote.
+func (w *twin) verdict(b *partition.BatchInfo) (code wire.ErrorCode, original *twinBatch) {
+	var mine []*twinBatch
+	for i := range w.batches {
+		if w.batches[i].info.ProducerID == b.ProducerID {
+			mine = append(mine, &w.batches[i])
+		}
+	}
+	if len(mine) == 0 {
+		return wire.NoError, nil
+	}
+	last := mine[len(mine)-1].info
+	if b.ProducerEpoch < last.ProducerEpoch {
+		return wire.InvalidProducerEpoch, nil
+	}
+	want := int64(0)
+	if b.ProducerEpoch == last.ProducerEpoch {
+		for _, m := range mine[max(0, len(mine)-5):] {
+			i := m.info
+			if i.ProducerEpoch == b.ProducerEpoch && i.BaseSequence == b.BaseSequence && i.LastOffsetDelta == b.LastOffsetDelta {
+				return wire.NoError, m
+			}
+		}
+		want = (int64(last.BaseSequence) + int64(last.LastOffsetDelta) + 1) % (1 << 31)
+	}
+	if int64(b.BaseSequence) != want {
+		return wire.OutOfOrderSequenceNumber, nil
+	}
+	return wire.NoError, nil
+}
+
+// append returns whether the batch is written. fail is the luck of the disk.
+func (w *twin) append(c *partition.Append, fail bool) (written bool) {
+	code := w.code(ident.NoLeaderEpoch)
+	if code == wire.NoError && c.Acks == -1 && !w.enough() {
+		code = wire.NotEnoughReplicas
+	}
+	var original *twinBatch
+	if code == wire.NoError && c.Batch.ProducerID >= 0 {
+		code, original = w.verdict(&c.Batch)
+	}
+	if code != wire.NoError {
+		w.replyAppend(c.Request, -1, false, code)
+		return false
+	}
+	p := twinProduce{request: c.Request, deadline: c.Deadline}
+	if original != nil {
+		p.base, p.end, p.dup = original.base, original.end(), true
+	} else {
+		if fail {
+			w.replyAppend(c.Request, -1, false, wire.KafkaStorageError)
+			return true
+		}
+		b := twinBatch{info: c.Batch, base: w.end}
+		w.batches = append(w.batches, b)
+		w.end = b.end()
+		p.base, p.end = b.base, b.end()
+	}
+	if c.Acks != -1 || p.end <= w.hw {
+		// Its own acknowledgement does not wait for the readers.
+		w.settle()
+		w.replyAppend(p.request, p.base, p.dup, wire.NoError)
+		return original == nil
+	}
+	w.produces = append(w.produces, p)
+	w.settle()
+	return original == nil
+}
+
+func (w *twin) become(c *partition.Become) {
+	if w.stopped || c.LeaderEpoch < w.epoch || c.LeaderEpoch == w.epoch && c.PartitionEpoch <= w.partitionEpoch {
+		return
+	}
+	newEpoch := c.LeaderEpoch > w.epoch
+	if newEpoch {
+		w.reports = map[ident.BrokerID]partition.Progress{}
+		wasLeading := w.leading
+		w.leading, w.resigned = c.Leader == 1, false
+		w.leader, w.epoch, w.strict = c.Leader, c.LeaderEpoch, c.Strict
+		switch {
+		case !c.Strict:
+			w.confirmAt, w.clearing = -1, w.marked
+		case w.clearing:
+			w.clearing, w.marked, w.confirmAt = false, false, w.end
+		case !w.marked && w.confirmAt < 0:
+			w.confirmAt = w.end
+		}
+		if w.leading && !wasLeading {
+			w.led = w.end
+		}
+		if w.leading {
+			w.epochStart = w.end
+			w.starts = append(w.starts, partition.EpochStart{Epoch: w.epoch, Start: w.end})
+		}
+		w.confirm()
+	}
+	for _, r := range w.replicas {
+		if !slices.Contains(c.Replicas, r) {
+			delete(w.reports, r.Broker) // another registration, or no replica any more
+		}
+	}
+	w.partitionEpoch, w.replicas, w.isr, w.pending, w.proposed = c.PartitionEpoch, c.Replicas, c.ISR, nil, false
+	w.settle()
+	if newEpoch { // a new epoch ends every wait of a reader
+		for i := range w.fetches {
+			w.answer(&w.fetches[i].Fetch)
+		}
+		w.fetches = nil
+	}
+}
+
+func (w *twin) confirm() {
+	if w.confirmAt >= 0 && w.flushed >= w.confirmAt {
+		w.confirmAt, w.marked = -1, true
+	}
+}
+
+func (w *twin) flush(c *partition.Flushed) {
+	if w.stopped || c.Generation != w.generation {
+		return
+	}
+	w.flushed = max(w.flushed, c.End)
+	w.confirm()
+	w.settle()
+}
+
+func (w *twin) progress(c *partition.Progress) {
+	i := slices.IndexFunc(w.replicas, func(r partition.Replica) bool { return r.Broker == c.Broker && r.BrokerEpoch == c.BrokerEpoch })
+	old, ok := w.reports[c.Broker]
+	if !w.leading || i < 0 || c.LeaderEpoch != w.epoch || ok && c.Generation < old.Generation {
+		return
+	}
+	next := *c
+	next.End = min(c.End, w.end)
+	next.Flushed = min(c.Flushed, next.End)
+	if ok && c.Generation == old.Generation {
+		next.End, next.Flushed = max(next.End, old.End), max(next.Flushed, old.Flushed)
+	}
+	w.reports[c.Broker] = next
+	w.settle()
+}
+
+func (w *twin) moveStart(o ident.Offset) {
+	w.start = o
+	w.flushed = max(w.flushed, o)
+	w.confirm()
+	w.settle()
+}
+
+func (w *twin) deleteRecords(c *partition.DeleteRecords) {
+	before := c.Before
+	if before == -1 {
+		before = w.hw
+	}
+	code := w.code(ident.NoLeaderEpoch)
+	if code == wire.NoError && before > w.hw {
+		code = wire.OffsetOutOfRange
+	}
+	low := ident.NoOffset
+	if code == wire.NoError {
+		low = max(w.start, before)
+		if before > w.start {
+			w.moveStart(before)
+		}
+	}
+	w.reply(c.Request, partition.ReplyDeleteRecords, code).DeleteRecords.LowWatermark = low
+}
+
+func (w *twin) listOffsets(c *partition.ListOffsets) {
+	a := partition.ListOffsetsReply{UpTo: -1, Offset: -1, LeaderEpoch: -1}
+	code := w.code(c.CurrentLeaderEpoch)
+	behind := w.hw < w.epochStart
+	switch {
+	case code != wire.NoError:
+	case c.Timestamp == partition.EarliestTimestamp:
+		a.Offset, a.LeaderEpoch = w.start, w.epochOf(w.start)
+	case c.Timestamp == partition.LatestTimestamp && behind:
+		code = wire.OffsetNotAvailable
+	case c.Timestamp == partition.LatestTimestamp:
+		a.Offset, a.LeaderEpoch = w.hw, w.epochOf(w.hw)
+	default:
+		a.Search, a.UpTo = true, w.hw
+		if behind {
+			a.SearchFailed = wire.OffsetNotAvailable
+		}
+	}
+	w.reply(c.Request, partition.ReplyListOffsets, code).ListOffsets = a
+}
+
+func (w *twin) tick(now ident.Instant) {
+	w.produces = slices.DeleteFunc(w.produces, func(p twinProduce) bool {
+		if p.deadline > now {
+			return false
+		}
+		w.replyAppend(p.request, p.base, p.dup, wire.RequestTimedOut)
+		return true
+	})
+}
