@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/troupe-broker/troupe/cluster/config"
-	"github.com/troupe-broker/troupe/cmd/troupe/settings"
 )
 
 // checkedSetting is one line of `troupe config check`.
@@ -30,15 +29,15 @@ func newConfigCheck(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			without := map[string]string{}
+			for _, w := range loaded.Warnings {
+				without[w.Name] = w.Reason
+			}
 			rows := []checkedSetting{}
 			for _, e := range loaded.Static {
-				key, _ := config.Broker().Lookup(e.Name)
-				r := checkedSetting{Name: e.Name, Value: e.Value, Where: loaded.Where(e.Name)}
-				if key.Hidden {
-					r.Value = "(secret)"
-				}
-				if key.Class == config.Accepted {
-					r.WithoutEffect = key.Reason
+				r := checkedSetting{Name: e.Name, Value: e.Value, Where: loaded.Where(e.Name), WithoutEffect: without[e.Name]}
+				if key, ok := config.Broker().Lookup(e.Name); !ok || key.Hidden {
+					r.Value = "(not shown)" // a secret, or a key with a prefix, which may be one
 				}
 				rows = append(rows, r)
 			}
@@ -127,7 +126,7 @@ func explain(key *config.Key, table *config.Table) explainedKey {
 		k.Synonyms = append(k.Synonyms, syn.Name)
 	}
 	if table.Resource == config.BrokerResource {
-		k.Update, k.Env = key.Update.String(), settings.EnvName(key.Name)
+		k.Update, k.Env = key.Update.String(), config.EnvName(key.Name)
 	}
 	return k
 }

@@ -80,15 +80,15 @@ func (o *serveOptions) load(s *session) (*settings.Loaded, config.BrokerValues, 
 		if o.cmd.Flags().Changed(a.flag) {
 			text, err := o.cmd.Flags().GetString(a.flag)
 			must(err)
-			from.Flags = append(from.Flags, settings.Flag{Name: a.key, Text: text, As: "--" + a.flag})
+			from.Flags = append(from.Flags, config.Given{Name: a.key, Value: text, Where: "flag --" + a.flag})
 		}
 	}
 	for _, pair := range o.pairs {
-		f, err := settings.ParseX(pair)
+		given, err := config.FromFlag(pair)
 		if err != nil {
-			return nil, config.BrokerValues{}, usage("for example -X log.retention.ms=3600000", "%w", err)
+			return nil, config.BrokerValues{}, err
 		}
-		from.Flags = append(from.Flags, f)
+		from.Flags = append(from.Flags, given)
 	}
 	loaded, err := settings.Load(from)
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/printer"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/troupe-broker/troupe/cluster/config"
 )
 
 // Bounds of a configuration file. A real one has a few hundred lines.
@@ -33,20 +35,20 @@ func (e *FileError) Error() string { return e.Where + ": " + e.Reason }
 // Unwrap gives the cause.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// fromFile reads a YAML file.
-func fromFile(name string) (layer, ProblemsError, error) {
+// readFile reads a YAML file.
+func readFile(name string) (*document, error) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return nil, nil, &FileError{Where: name, Reason: "cannot be read: " + reason(err), Err: err}
+		return nil, &FileError{Where: name, Reason: "cannot be read: " + reason(err), Err: err}
 	}
 	if info.Size() > fileBytesMax {
-		return nil, nil, &FileError{Where: name, Reason: fmt.Sprintf("has %d bytes, more than the %d that a configuration may have", info.Size(), fileBytesMax)}
+		return nil, &FileError{Where: name, Reason: fmt.Sprintf("has %d bytes, more than the %d that a configuration may have", info.Size(), fileBytesMax)}
 	}
 	src, err := os.ReadFile(name)
 	if err != nil {
-		return nil, nil, &FileError{Where: name, Reason: "cannot be read: " + reason(err), Err: err}
+		return nil, &FileError{Where: name, Reason: "cannot be read: " + reason(err), Err: err}
 	}
-	return fromYAML(name, src)
+	return parse(name, src)
 }
 
 func reason(err error) string {
@@ -56,9 +58,9 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// fromYAML reads a document of keys. The text of a value is kept as it stands in the file, so that 007 or 1_000 reach
+// parse reads a document of keys. The text of a value is kept as it stands in the file, so that 007 or 1_000 reach
 // the check as they were typed.
-func fromYAML(name string, src []byte) (layer, ProblemsError, error) {
+func parse(name string, src []byte) (*document, error) {
 	parsed, err := parser.ParseBytes(src, 0)
 	if err != nil {
 		fe := &FileError{Where: name, Reason: err.Error(), Err: err}
@@ -67,27 +69,28 @@ func fromYAML(name string, src []byte) (layer, ProblemsError, error) {
 			fe.Where = place(name, syntax.Token)
 			fe.Excerpt = excerpt(syntax.Token)
 		}
-		return nil, nil, fe
+		return nil, fe
 	}
-	d := &document{name: name, layer: layer{}}
+	d := &document{name: name, excerpts: map[string]string{}}
 	for i, doc := range parsed.Docs {
 		if doc.Body == nil || doc.Body.Type() == ast.NullType || doc.Body.Type() == ast.CommentType {
 			continue
 		}
-		if i > 0 && len(d.layer) > 0 {
-			return nil, nil, d.refuse(doc.Body, "there is a second document; keep one")
+		if i > 0 && len(d.given) > 0 {
+			return nil, d.refuse(doc.Body, "there is a second document; keep one")
 		}
 		if err := d.mapping(doc.Body, "", 0); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	return d.layer, d.problems, nil
+	return d, nil
 }
 
+// document is what a file gives, in its order, with the source around each key by its place.
 type document struct {
 	name     string
-	layer    layer
-	problems ProblemsError
+	given    []config.Given
+	excerpts map[string]string
 }
 
 func (d *document) refuse(n ast.Node, why string) error {
@@ -135,10 +138,9 @@ func (d *document) entry(v *ast.MappingValueNode, prefix string, depth int) erro
 		return err
 	}
 	tk := v.Key.GetToken()
-	s := Setting{Name: name, Text: text, Where: place(d.name, tk), Excerpt: excerpt(tk), Rank: tk.Position.Line}
-	if p := d.layer.add(s); p != nil {
-		d.problems = append(d.problems, p)
-	}
+	where := place(d.name, tk)
+	d.given = append(d.given, config.Given{Name: name, Value: text, Where: where})
+	d.excerpts[where] = excerpt(tk)
 	return nil
 }
 

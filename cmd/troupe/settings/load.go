@@ -1,10 +1,9 @@
 package settings
 
 import (
-	"cmp"
+	"errors"
 	"slices"
-
-	"github.com/knadh/koanf/v2"
+	"strings"
 
 	"github.com/troupe-broker/troupe/cluster/config"
 )
@@ -13,91 +12,84 @@ import (
 type Sources struct {
 	File    string   // name of the YAML file; empty: there is none
 	Environ []string // NAME=VALUE, as os.Environ
-	Flags   []Flag
+	Flags   []config.Given
 }
 
 // Loaded is a checked configuration.
 type Loaded struct {
-	Static  config.Set // by name, texts in canonical form
-	Without []Setting  // accepted without effect: known, and of no consequence
-	settled map[string]Setting
+	Static   config.Set
+	Warnings []config.Warning // keys that are accepted without effect
+
+	where map[string]string
 }
 
 // Where tells where a key was given, "" when it was not.
-func (l *Loaded) Where(name string) string { return l.settled[name].Where }
+func (l *Loaded) Where(name string) string { return l.where[name] }
 
-// noDelimiter does not occur in names: koanf then keeps Kafka's dotted names whole, max.connections beside
-// max.connections.per.ip.
-const noDelimiter = "\x00"
+// Problem is one thing wrong with the configuration.
+type Problem struct {
+	*config.Error
+	Excerpt string // the source around it, for a file
+}
 
-// Load reads the layers and checks what wins against the broker's table. The error is a *FileError, or ProblemsError.
+// Unwrap gives the error of the tables.
+func (p *Problem) Unwrap() error { return p.Error }
+
+// ProblemsError is all that is wrong; a start reports it together, so that a file is not repaired one start at a time.
+type ProblemsError []*Problem
+
+// Error prints one line for each.
+func (ps ProblemsError) Error() string {
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.Error.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// VariablesOfOthers are variables with our prefix that set no key: they are read by the command line.
+var VariablesOfOthers = []string{"TROUPE_BOOTSTRAP", "TROUPE_CONFIG"}
+
+// testPrefix begins the names of variables that tests read.
+const testPrefix = "TROUPE_TEST_"
+
+// Load reads the layers, merges and checks them. The error is a *FileError or a ProblemsError.
 func Load(from Sources) (*Loaded, error) {
-	table := config.Broker()
-	var layers []layer
-	var problems ProblemsError
+	file := &document{excerpts: map[string]string{}}
 	if from.File != "" {
-		l, ps, err := fromFile(from.File)
-		if err != nil {
-			return nil, err
-		}
-		layers, problems = append(layers, l), append(problems, ps...)
-	}
-	l, ps := fromEnviron(from.Environ, table)
-	layers, problems = append(layers, l), append(problems, ps...)
-	l, ps = fromFlags(from.Flags)
-	layers, problems = append(layers, l), append(problems, ps...)
-
-	merged := koanf.New(noDelimiter)
-	for _, l := range layers {
-		if err := merged.Load(l, nil); err != nil {
+		var err error
+		if file, err = readFile(from.File); err != nil {
 			return nil, err
 		}
 	}
-	loaded := &Loaded{settled: map[string]Setting{}}
-	var entries []config.Entry
-	names := merged.Keys()
-	slices.Sort(names)
-	for _, name := range names {
-		s := merged.Get(name).(Setting)
-		key, known := table.Lookup(name)
-		if !known {
-			problems = append(problems, unknown(s, suggest(name, table)))
-			continue
-		}
-		value, err := key.Parse(s.Text)
-		if err != nil {
-			problems = append(problems, located(s, err))
-			continue
-		}
-		loaded.settled[name] = s
-		entries = append(entries, config.Entry{Name: name, Value: value.Text})
-		if key.Class == config.Accepted {
-			loaded.Without = append(loaded.Without, s)
+	environ := slices.DeleteFunc(slices.Clone(from.Environ), func(v string) bool { return strings.HasPrefix(v, testPrefix) })
+	layers := [][]config.Given{file.given, config.FromEnv(environ, VariablesOfOthers...), from.Flags}
+	static, warnings, err := config.Static(layers...)
+	if err != nil {
+		return nil, problems(err, file.excerpts)
+	}
+	loaded := &Loaded{Static: static, Warnings: warnings, where: map[string]string{}}
+	for _, layer := range layers {
+		for _, g := range layer {
+			loaded.where[g.Name] = g.Where
 		}
 	}
-	if len(problems) > 0 {
-		slices.SortStableFunc(problems, func(a, b *Problem) int { return cmp.Compare(a.Rank, b.Rank) })
-		return nil, problems
-	}
-	loaded.Static = config.SetOf(entries...)
 	return loaded, nil
 }
 
-// located adds the place to an error of the tables.
-func located(s Setting, err error) *Problem {
-	e, ok := err.(*config.Error) //nolint:errorlint // Parse returns this type and wraps nothing
-	if !ok {
-		panic("settings: Key.Parse returned an error that is no *config.Error: " + err.Error())
+// problems takes the joined errors of the tables apart, and shows those of a file in its source.
+func problems(err error, excerpts map[string]string) ProblemsError {
+	all := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the one at the top is what is taken apart
+		all = joined.Unwrap()
 	}
-	placed := *e
-	placed.Where = s.Where
-	return &Problem{Error: &placed, Excerpt: s.Excerpt, Rank: s.Rank}
-}
-
-// suggest names the key that was most likely meant. The name of a topic's setting means the broker's default for it.
-func suggest(name string, table *config.Table) string {
-	if topic, ok := config.Topic().Lookup(name); ok && len(topic.Synonyms) > 0 {
-		return topic.Synonyms[0].Name
+	var ps ProblemsError
+	for _, one := range all {
+		e, ok := errors.AsType[*config.Error](one)
+		if !ok {
+			panic("settings: the tables returned an error that is no *config.Error: " + one.Error())
+		}
+		ps = append(ps, &Problem{Error: e, Excerpt: excerpts[e.Where]})
 	}
-	return table.Nearest(name)
+	return ps
 }

@@ -25,7 +25,7 @@ func TestLaterLayersWin(t *testing.T) {
 	loaded, err := Load(Sources{
 		File:    file,
 		Environ: []string{"TROUPE_LOG_RETENTION_MS=2000", "TROUPE_LOG_SEGMENT_BYTES=2097152", "PATH=/bin", "TROUPE_BOOTSTRAP=x:1", "TROUPE_TEST_LOOPS=3"},
-		Flags:   []Flag{{Name: "log.retention.ms", Text: "3000", As: "-X"}},
+		Flags:   []config.Given{{Name: "log.retention.ms", Value: "3000", Where: "flag -X"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +107,11 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 	_, err := Load(Sources{
 		File:    write(t, "nonsense: 1\nnum.partitions: many\n"),
 		Environ: []string{"TROUPE_LOG_RETENTION_MSS=1"},
-		Flags:   []Flag{{Name: "num.partitions", Text: "0", As: "-X"}, {Name: "log.dirs", Text: "a", As: "--data-dir"}, {Name: "log.dirs", Text: "b", As: "-X"}},
+		Flags: []config.Given{
+			{Name: "num.partitions", Value: "0", Where: "flag -X"},
+			{Name: "log.dirs", Value: "a", Where: "flag --data-dir"},
+			{Name: "log.dirs", Value: "b", Where: "flag -X"},
+		},
 	})
 	var problems ProblemsError
 	if !errors.As(err, &problems) {
@@ -117,9 +121,8 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 	for _, p := range problems {
 		got = append(got, p.Code)
 	}
-	// In the order a reader meets them: the unknown key of the file, the variable, then among the flags the winning value
-	// of num.partitions and log.dirs given twice.
-	want := []config.Code{config.UnknownKey, config.UnknownKey, config.BadValue, config.Duplicate}
+	// In the order a reader meets them: two in the file, the variable, two flags.
+	want := []config.Code{config.UnknownKey, config.BadType, config.UnknownKey, config.BadValue, config.Duplicate}
 	if len(got) != len(want) {
 		t.Fatalf("codes %v, want %v:\n%v", got, want, err)
 	}
@@ -128,7 +131,7 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 			t.Errorf("problem %d is %v, want %v:\n%v", i, got[i], want[i], err)
 		}
 	}
-	if near := problems[1].Nearest; near != "TROUPE_LOG_RETENTION_MS" {
+	if near := problems[2].Nearest; near != "log.retention.ms" {
 		t.Errorf("nearest variable is %q", near)
 	}
 }
@@ -183,43 +186,27 @@ func TestDeepAndLargeFilesAreRefused(t *testing.T) {
 	}
 }
 
-func TestEveryKeyHasAVariableOfItsOwn(t *testing.T) {
-	seen := map[string]string{}
+func TestVariablesOfTheCommandLineSetNoKey(t *testing.T) {
 	for k := range config.Broker().All() {
-		name := EnvName(k.Name)
-		if other, twice := seen[name]; twice {
-			t.Errorf("%s stands for %s and %s", name, other, k.Name)
-		}
-		if slices.Contains(notSettings, name) || strings.HasPrefix(name, testPrefix) {
+		name := config.EnvName(k.Name)
+		if slices.Contains(VariablesOfOthers, name) || strings.HasPrefix(name, testPrefix) {
 			t.Errorf("%s of %s means something else", name, k.Name)
 		}
-		seen[name] = k.Name
 	}
 }
 
-func TestParseX(t *testing.T) {
-	f, err := ParseX("log.dirs=/a=b")
-	if err != nil || f.Name != "log.dirs" || f.Text != "/a=b" {
-		t.Errorf("got %+v, %v", f, err)
-	}
-	for _, bad := range []string{"", "log.dirs", "=x"} {
-		if _, err := ParseX(bad); err == nil {
-			t.Errorf("%q passed", bad)
-		}
-	}
-}
-
-func FuzzFromYAML(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"a: 1\n", "a:\n  b: [1, 2]\n", "---\n", "a: &x 1\nb: *x\n", "? a\n: b\n", "a: |\n  x\n", "<<: {a: 1}\n", "\t", "a: !!int 3\n"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		l, problems, err := fromYAML("f", src)
-		if err == nil && len(problems) == 0 {
-			for name, s := range l {
-				if name != s.(Setting).Name {
-					t.Errorf("%q is stored under %q", s.(Setting).Name, name)
-				}
+		d, err := parse("f", src)
+		if err != nil {
+			return
+		}
+		for _, g := range d.given {
+			if d.excerpts[g.Where] == "" {
+				t.Errorf("%q at %q has no source", g.Name, g.Where)
 			}
 		}
 	})
