@@ -99,6 +99,20 @@ func (d *Directory) JoinCluster(id ident.ClusterID) error {
 	}
 	m := d.meta
 	m.Cluster = id
+	return d.writeMeta(m)
+}
+
+// noteRaftLog writes into meta.properties that the directory has a Raft log.
+func (d *Directory) noteRaftLog() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	m := d.meta
+	m.RaftLog = true
+	return d.writeMeta(m)
+}
+
+// writeMeta replaces the identity, durably. Caller holds mu.
+func (d *Directory) writeMeta(m Meta) error {
 	if err := d.replace(metaFile, encodeMeta(m)); err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ const (
 	keyNode     = "node.id"
 	keyDir      = "directory.id"
 	keyRaft     = "troupe.raft.node.id"
+	keyRaftLog  = "troupe.raft.log"
 	keyChecksum = "troupe.checksum"
 )
 
@@ -32,6 +33,8 @@ type Meta struct {
 	Broker    ident.BrokerID
 	Directory ident.DirectoryID
 	Node      ident.NodeID // Raft node id
+	// RaftLog: the directory has a Raft log; one that is missing was lost.
+	RaftLog bool
 }
 
 // encodeMeta writes the properties.
@@ -41,6 +44,9 @@ func encodeMeta(m Meta) []byte {
 		text = fmt.Appendf(text, "%s=%s\n", keyCluster, m.Cluster)
 	}
 	text = fmt.Appendf(text, "%s=%d\n%s=%s\n%s=%s\n", keyNode, m.Broker, keyDir, m.Directory, keyRaft, m.Node)
+	if m.RaftLog {
+		text = fmt.Appendf(text, "%s=true\n", keyRaftLog)
+	}
 	return fmt.Appendf(text, "%s=%08x\n", keyChecksum, crc32.Checksum(text, castagnoli))
 }
 
@@ -107,6 +113,7 @@ func metaOf(props map[string]string, sealed bool) (Meta, error) {
 		return Meta{}, fmt.Errorf("%s=%.40q: %w", keyRaft, props[keyRaft], ErrFormat)
 	}
 	m.Node = ident.NodeID(node)
+	m.RaftLog = props[keyRaftLog] == "true"
 	return m, nil
 }
 

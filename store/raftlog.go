@@ -1,5 +1,12 @@
 package store
 
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
 // RaftEntry is one entry of the metadata quorum's log. Kind and Data are opaque
 // here.
 type RaftEntry struct {
@@ -19,7 +26,7 @@ type RaftSnapshot struct {
 type RaftSave struct {
 	Hard     []byte // the hard state (term, vote, commit), opaque
 	Entries  []RaftEntry
-	Snapshot *RaftSnapshot // received from a leader: replaces everything before
+	Snapshot *RaftSnapshot // received from a leader: replaces all entries
 }
 
 // RaftState is what a Raft log held when it was opened.
@@ -31,26 +38,324 @@ type RaftState struct {
 	Torn     int64       // bytes of an unfinished save that were ignored
 }
 
+// raftDir is the directory of the Raft log's two files: one is written, the other
+// is the next one, reserved already, so that compaction works on a full disk.
+const raftDir = "raft"
+
+var raftFiles = [2]string{"0.raftlog", "1.raftlog"}
+
+const (
+	// raftReserve is the size of a fresh file.
+	raftReserve = 4 << 20
+	// raftBallast is kept reserved ahead of the writer, so that the deletion of a
+	// topic can still be committed when the disk is full.
+	raftBallast = 2 << 20
+	raftStep    = 1 << 20
+)
+
 // RaftLog keeps the metadata quorum's hard state, entries and snapshot. One owner;
 // every method blocks on the disk.
-type RaftLog struct{}
+type RaftLog struct {
+	health     *health
+	files      [2]File
+	reserved   [2]int64
+	active     int
+	generation uint64
+	pos        int64  // where the next frame goes
+	frame      []byte // scratch
+	err        error  // sticky: what is on disk is not known any more
+}
 
-// OpenRaftLog opens or creates the Raft log in the directory dir. Damage other than
-// an unfinished last save is an *Error with CodeRaft.
-func (d *Directory) OpenRaftLog() (*RaftLog, RaftState, error) { panic("not written yet") }
+// OpenRaftLog opens the Raft log, or creates it when the directory never had one.
+// A log that is lost or damaged (other than by an unfinished last save) is an
+// *Error with CodeRaft: this node may have voted and must not speak under its id.
+func (d *Directory) OpenRaftLog() (*RaftLog, RaftState, error) {
+	if err := d.health.check(); err != nil {
+		return nil, RaftState{}, err
+	}
+	r := &RaftLog{health: d.health}
+	s, err := r.open(d)
+	if err != nil {
+		return nil, RaftState{}, errors.Join(err, r.Close())
+	}
+	return r, s, nil
+}
+
+func (r *RaftLog) open(d *Directory) (RaftState, error) {
+	dir := filepath.Join(d.o.Path, raftDir)
+	had := d.Meta().RaftLog
+	if !had {
+		if err := d.o.FS.MkdirAll(dir, 0o755); err != nil {
+			return RaftState{}, r.health.sift(err, "create "+dir)
+		}
+	}
+	for i, name := range raftFiles {
+		flag := os.O_RDWR
+		if !had {
+			flag |= os.O_CREATE
+		}
+		f, err := d.o.FS.OpenFile(filepath.Join(dir, name), flag, 0o644)
+		if isNotExist(err) {
+			return RaftState{}, raftLost(dir, err)
+		}
+		if err == nil {
+			r.files[i] = f
+			r.reserved[i], err = f.Size()
+		}
+		if err != nil {
+			return RaftState{}, r.health.sift(err, "open "+filepath.Join(dir, name))
+		}
+	}
+	s, found, err := r.load()
+	switch {
+	case err != nil && errors.Is(err, ErrNewerFormat):
+		return s, coded(CodeNewer, err, "%s: %v; start the version that wrote it", dir, err)
+	case err != nil && errors.Is(err, ErrFormat):
+		return s, raftLost(dir, err)
+	case err != nil:
+		return s, r.health.sift(err, "read "+dir)
+	case found:
+		return s, nil
+	case had:
+		return s, raftLost(dir, fmt.Errorf("neither file has a head: %w", ErrFormat))
+	}
+	return RaftState{Created: true}, r.create(d, dir)
+}
+
+func raftLost(dir string, cause error) error {
+	return coded(CodeRaft, cause, "the metadata quorum's log in %s is lost or damaged: %v; restore the data directory from a backup, or give this broker an empty one so that it joins as a new voter", dir, cause)
+}
+
+// create makes the first generation, and notes in the directory's identity that
+// there is a Raft log from now on.
+func (r *RaftLog) create(d *Directory, dir string) error {
+	for i := range r.files {
+		if err := r.reserveFile(i, raftReserve); err != nil {
+			return err
+		}
+	}
+	if err := r.begin(0, 1, RaftSave{}); err != nil {
+		return err
+	}
+	for _, path := range []string{dir, d.o.Path} {
+		if err := syncDir(d.o.FS, path); err != nil {
+			return r.health.sift(err, "sync "+path)
+		}
+	}
+	return d.noteRaftLog()
+}
+
+// begin writes a base frame into file i, then a head that makes it the active one,
+// each durable before the next step.
+func (r *RaftLog) begin(i int, generation uint64, base RaftSave) error {
+	frame, err := r.encode(base, generation)
+	if err != nil {
+		return err
+	}
+	if err := r.reserveFile(i, raftHead+int64(len(frame))+raftBallast); err != nil {
+		// On a full disk the reserve does.
+		if !errors.Is(err, ErrNoSpace) || raftHead+int64(len(frame)) > r.reserved[i] {
+			return err
+		}
+	}
+	name := r.files[i].Name()
+	if err := r.writeSynced(i, frame, raftHead); err != nil {
+		return r.broken(err, "write "+name)
+	}
+	if err := r.writeSynced(i, encodeRaftHead(raftHeader{generation: generation}), 0); err != nil {
+		return r.broken(err, "write "+name)
+	}
+	r.active, r.generation, r.pos = i, generation, raftHead+int64(len(frame))
+	return nil
+}
+
+func (r *RaftLog) writeSynced(i int, b []byte, at int64) error {
+	if _, err := r.files[i].WriteAt(b, at); err != nil {
+		return err
+	}
+	return r.files[i].Sync()
+}
+
+// reserveFile grows file i to at least n bytes.
+func (r *RaftLog) reserveFile(i int, n int64) error {
+	if n <= r.reserved[i] {
+		return nil
+	}
+	n = (n + raftStep - 1) / raftStep * raftStep
+	if err := r.files[i].Allocate(r.reserved[i], n-r.reserved[i]); err != nil {
+		return r.health.sift(err, "reserve space in "+r.files[i].Name())
+	}
+	r.reserved[i] = n
+	return nil
+}
+
+func (r *RaftLog) broken(err error, doing string) error {
+	r.err = r.health.sift(err, doing)
+	if errors.Is(r.err, ErrNoSpace) {
+		// Reserved space was refused: the file system breaks its word. What was
+		// written is not known.
+		r.err = r.health.fail(fmt.Errorf("%s: %w", doing, err))
+	}
+	return r.err
+}
+
+func (r *RaftLog) encode(s RaftSave, generation uint64) ([]byte, error) {
+	b := beginFrame(r.frame)
+	if s.Snapshot != nil {
+		b = appendSnapshot(b, s.Snapshot)
+	}
+	if len(s.Hard) > 0 {
+		b = appendRecord(b, recordHard, s.Hard)
+	}
+	for i := range s.Entries {
+		b = appendEntry(b, &s.Entries[i])
+	}
+	r.frame = b
+	return endFrame(b, generation)
+}
 
 // Save makes s durable before it returns. An entry whose index exists replaces it
 // and all that follow. On ErrNoSpace nothing changed.
-func (r *RaftLog) Save(s RaftSave) error { panic("not written yet") }
+func (r *RaftLog) Save(s RaftSave) error {
+	if err := r.usable(); err != nil {
+		return err
+	}
+	if len(s.Hard) == 0 && len(s.Entries) == 0 && s.Snapshot == nil {
+		return nil
+	}
+	frame, err := r.encode(s, r.generation)
+	if err != nil {
+		return err
+	}
+	need := r.pos + int64(len(frame))
+	if err := r.reserveFile(r.active, need+raftBallast); err != nil {
+		if !errors.Is(err, ErrNoSpace) || need > r.reserved[r.active] {
+			return err
+		}
+	}
+	if err := r.writeSynced(r.active, frame, r.pos); err != nil {
+		return r.broken(err, "write "+r.files[r.active].Name())
+	}
+	r.pos = need
+	return nil
+}
+
+func (r *RaftLog) usable() error {
+	if r.err != nil {
+		return r.err
+	}
+	return r.health.check()
+}
 
 // Size is the number of bytes in use: a measure of when to compact.
-func (r *RaftLog) Size() int64 { panic("not written yet") }
+func (r *RaftLog) Size() int64 { return r.pos }
 
-// Compact writes snapshot, hard state and the entries after the snapshot into a
-// fresh file and switches to it, durably.
+// Compact writes snapshot, hard state and the entries after the snapshot into the
+// other file and switches to it, durably. On ErrNoSpace nothing changed.
 func (r *RaftLog) Compact(hard []byte, s RaftSnapshot, entries []RaftEntry) error {
-	panic("not written yet")
+	if err := r.usable(); err != nil {
+		return err
+	}
+	old := r.active
+	if err := r.begin(1-old, r.generation+1, RaftSave{Hard: hard, Snapshot: &s, Entries: entries}); err != nil {
+		return err
+	}
+	// Retire the old file, so that it is never taken for the newest state should
+	// the new one be damaged.
+	if err := r.writeSynced(old, encodeRaftHead(raftHeader{generation: r.generation - 1, retired: true}), 0); err != nil {
+		return r.broken(err, "retire "+r.files[old].Name())
+	}
+	if r.reserved[old] > raftReserve {
+		if err := r.files[old].Truncate(raftReserve); err != nil {
+			return r.broken(err, "shorten "+r.files[old].Name())
+		}
+		r.reserved[old] = raftReserve
+	}
+	return nil
+}
+
+// load finds the active file and reads it. found is false when neither file has a
+// head.
+func (r *RaftLog) load() (s RaftState, found bool, err error) {
+	var heads [2]raftHeader
+	best := -1
+	for i, f := range r.files {
+		b := make([]byte, raftHead)
+		if _, err := f.ReadAt(b, 0); err != nil && !isShort(err) {
+			return s, false, err
+		}
+		h, err := decodeRaftHead(b)
+		if errors.Is(err, ErrNewerFormat) {
+			return s, false, err
+		}
+		if err != nil {
+			continue
+		}
+		heads[i] = h
+		if best < 0 || h.generation > heads[best].generation {
+			best = i
+		}
+	}
+	if best < 0 {
+		return s, false, nil
+	}
+	if heads[best].retired {
+		return s, false, fmt.Errorf("the file that took over from generation %d has no head: %w", heads[best].generation, ErrFormat)
+	}
+	b, err := readAll(r.files[best])
+	if err != nil {
+		return s, false, err
+	}
+	r.active, r.generation = best, heads[best].generation
+	s, r.pos, err = decodeRaftFile(b, r.generation)
+	return s, true, err
+}
+
+// decodeRaftFile folds the frames of a file whose head is sound, and returns where
+// the next one goes. A tail without a frame is an unfinished save, unless another
+// frame of the same generation follows: saves are synced one by one, so that is
+// damage.
+func decodeRaftFile(b []byte, generation uint64) (s RaftState, pos int64, err error) {
+	at := raftHead
+	for frames := 0; ; frames++ {
+		body, size, ok := frameAt(b[min(at, len(b)):], generation)
+		if !ok && frames == 0 {
+			return s, 0, fmt.Errorf("the first frame is not there: %w", ErrFormat)
+		}
+		if !ok {
+			break
+		}
+		if err := s.apply(body); err != nil {
+			return s, 0, err
+		}
+		at += size
+	}
+	end := at
+	for next := at + frameAlign; next+frameHead <= len(b); next += frameAlign {
+		if _, _, ok := frameAt(b[next:], generation); ok {
+			return s, 0, fmt.Errorf("no frame at position %d, but one at %d: %w", at, next, ErrFormat)
+		}
+	}
+	for i := min(at, len(b)); i < len(b); i++ {
+		if b[i] != 0 {
+			end = i + 1
+		}
+	}
+	s.Torn = int64(end - at)
+	return s, int64(at), nil
 }
 
 // Close closes the files.
-func (r *RaftLog) Close() error { panic("not written yet") }
+func (r *RaftLog) Close() error {
+	var err error
+	for i, f := range r.files {
+		if f != nil {
+			err = errors.Join(err, f.Close())
+			r.files[i] = nil
+		}
+	}
+	if r.err == nil {
+		r.err = fmt.Errorf("the Raft log: %w", ErrClosed)
+	}
+	return err
+}
