@@ -29,6 +29,9 @@ func EncodeSnapshot(m *Image) []byte {
 	return w.buf.Bytes()
 }
 
+// Records are those that rebuild the image from nothing, in an order that Apply accepts: what a snapshot holds.
+func (m *Image) Records() []Record { return m.records() }
+
 // DecodeSnapshot reads an image. Errors wrap ErrMalformed, ErrUnknownCode, ErrNewerVersion or ErrContradiction.
 func DecodeSnapshot(b []byte) (*Image, error) {
 	r := newReader(b)

@@ -10,6 +10,7 @@
 //	leader-epoch-checkpoint         epochs                  Epoch
 //	*-checkpoint                    offsets by partition    Checkpoint
 //	meta.properties, partition.metadata                     Property
+//	raft/*.raftlog                  the metadata log        RaftFile, RaftHardState, RaftSnapshot, RaftRecord
 //
 // A name may carry .deleted, .cleaned, .swap or .copy behind it: files that the broker has set aside are read like the
 // others.

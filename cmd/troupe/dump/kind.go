@@ -20,6 +20,7 @@ const (
 	Epochs     Kind = "leader-epochs"
 	Offsets    Kind = "checkpoint"
 	Properties Kind = "properties"
+	Raft       Kind = "raft"
 	Unknown    Kind = ""
 )
 
@@ -43,6 +44,8 @@ func KindOf(path string) (kind Kind, base int64) {
 		return Offsets, 0
 	case name == "meta.properties" || name == "partition.metadata":
 		return Properties, 0
+	case strings.HasSuffix(name, ".raftlog"):
+		return Raft, 0
 	}
 	stem, suffix, ok := strings.Cut(name, ".")
 	if !ok {
@@ -100,6 +103,8 @@ func File(path string, o Options, emit func(item any) error) error {
 		return readCheckpoint(path, emit)
 	case Properties:
 		return readProperties(path, emit)
+	case Raft:
+		return readRaft(path, emit)
 	case Unknown:
 	}
 	return &UnknownError{path}
