@@ -75,17 +75,22 @@ type API struct {
 	// socket.request.max.bytes limits it.
 	BodyMax int32
 
-	// Amplification is how many bytes decoding and answering may allocate for each
-	// byte of the frame, beside the frame. See DecodeBody for how it is measured.
+	// Amplification is how many bytes decoding may allocate for each byte of the
+	// frame, beside the frame itself; DecodeBody says how it is measured. For
+	// Produce and Fetch, which are decoded without allocating, it is what keeping
+	// an answer for each partition takes. What other answers take depends on what
+	// exists in the cluster: it is the handler's care to answer everything once.
 	Amplification int32
 }
 
-// Limits of frames by what they carry. Names of topics are short: a mebibyte of
-// them is some tens of thousands.
+// Limits of frames by what they carry, chosen so that the credit for the largest
+// stays around 100 MiB. A mebibyte is some tens of thousands of topics or
+// partitions.
 const (
-	fewBytes  = 64 << 10
-	listBytes = 1 << 20
-	longBytes = 4 << 20
+	fewBytes   = 64 << 10
+	listBytes  = 512 << 10
+	longBytes  = 1 << 20
+	fetchBytes = 4 << 20
 )
 
 // table is what is served, in the order of the keys. To serve another API, add its
@@ -93,26 +98,26 @@ const (
 // and measure its amplification.
 var table = [...]API{
 	{Key: KeyProduce, Name: "Produce", Min: 3, Max: 13, Flexible: 9, AdvertisedMin: 0, Right: RightWrite, Amplification: 2},
-	{Key: KeyFetch, Name: "Fetch", Min: 4, Max: 18, Flexible: 12, AdvertisedMin: 4, Right: RightRead, BodyMax: longBytes, Amplification: 16},
-	{Key: KeyListOffsets, Name: "ListOffsets", Min: 1, Max: 11, Flexible: 6, AdvertisedMin: 1, Right: RightDescribe, BodyMax: longBytes, Amplification: 100},
-	{Key: KeyMetadata, Name: "Metadata", Min: 0, Max: 13, Flexible: 9, AdvertisedMin: 0, Right: RightDescribe, BodyMax: longBytes, Amplification: 100},
-	{Key: KeyApiVersions, Name: "ApiVersions", Min: 0, Max: 5, Flexible: 3, AdvertisedMin: 0, Right: RightNone, BodyMax: fewBytes, Amplification: 100},
+	{Key: KeyFetch, Name: "Fetch", Min: 4, Max: 18, Flexible: 12, AdvertisedMin: 4, Right: RightRead, BodyMax: fetchBytes, Amplification: 16},
+	{Key: KeyListOffsets, Name: "ListOffsets", Min: 1, Max: 11, Flexible: 6, AdvertisedMin: 1, Right: RightDescribe, BodyMax: longBytes, Amplification: 80},
+	{Key: KeyMetadata, Name: "Metadata", Min: 0, Max: 13, Flexible: 9, AdvertisedMin: 0, Right: RightDescribe, BodyMax: longBytes, Amplification: 120},
+	{Key: KeyApiVersions, Name: "ApiVersions", Min: 0, Max: 5, Flexible: 3, AdvertisedMin: 0, Right: RightNone, BodyMax: fewBytes, Amplification: 80},
 	{Key: KeyCreateTopics, Name: "CreateTopics", Min: 2, Max: 7, Flexible: 5, AdvertisedMin: 2, Right: RightCreate, BodyMax: listBytes, Amplification: 100},
-	{Key: KeyDeleteTopics, Name: "DeleteTopics", Min: 1, Max: 6, Flexible: 4, AdvertisedMin: 1, Right: RightDelete, BodyMax: listBytes, Amplification: 100},
-	{Key: KeyDeleteRecords, Name: "DeleteRecords", Min: 0, Max: 2, Flexible: 2, AdvertisedMin: 0, Right: RightDelete, BodyMax: listBytes, Amplification: 100},
-	{Key: KeyInitProducerID, Name: "InitProducerId", Min: 0, Max: 5, Flexible: 2, AdvertisedMin: 0, Right: RightWrite, BodyMax: fewBytes, Amplification: 100},
-	{Key: KeyOffsetForLeaderEpoch, Name: "OffsetForLeaderEpoch", Min: 2, Max: 4, Flexible: 4, AdvertisedMin: 2, Right: RightDescribe, BodyMax: longBytes, Amplification: 100},
-	{Key: KeyDescribeConfigs, Name: "DescribeConfigs", Min: 1, Max: 4, Flexible: 4, AdvertisedMin: 1, Right: RightDescribeConfigs, BodyMax: listBytes, Amplification: 100},
+	{Key: KeyDeleteTopics, Name: "DeleteTopics", Min: 1, Max: 6, Flexible: 4, AdvertisedMin: 1, Right: RightDelete, BodyMax: listBytes, Amplification: 80},
+	{Key: KeyDeleteRecords, Name: "DeleteRecords", Min: 0, Max: 2, Flexible: 2, AdvertisedMin: 0, Right: RightDelete, BodyMax: listBytes, Amplification: 80},
+	{Key: KeyInitProducerID, Name: "InitProducerId", Min: 0, Max: 5, Flexible: 2, AdvertisedMin: 0, Right: RightWrite, BodyMax: fewBytes, Amplification: 80},
+	{Key: KeyOffsetForLeaderEpoch, Name: "OffsetForLeaderEpoch", Min: 2, Max: 4, Flexible: 4, AdvertisedMin: 2, Right: RightDescribe, BodyMax: longBytes, Amplification: 80},
+	{Key: KeyDescribeConfigs, Name: "DescribeConfigs", Min: 1, Max: 4, Flexible: 4, AdvertisedMin: 1, Right: RightDescribeConfigs, BodyMax: listBytes, Amplification: 80},
 	{Key: KeyAlterConfigs, Name: "AlterConfigs", Min: 0, Max: 2, Flexible: 2, AdvertisedMin: 0, Right: RightAlterConfigs, BodyMax: listBytes, Amplification: 100},
-	{Key: KeyDescribeLogDirs, Name: "DescribeLogDirs", Min: 1, Max: 5, Flexible: 2, AdvertisedMin: 1, Right: RightDescribe, BodyMax: listBytes, Amplification: 100},
-	{Key: KeyCreatePartitions, Name: "CreatePartitions", Min: 0, Max: 3, Flexible: 2, AdvertisedMin: 0, Right: RightAlter, BodyMax: listBytes, Amplification: 100},
-	{Key: KeyIncrementalAlterConfigs, Name: "IncrementalAlterConfigs", Min: 0, Max: 1, Flexible: 1, AdvertisedMin: 0, Right: RightAlterConfigs, BodyMax: listBytes, Amplification: 100},
-	{Key: KeyDescribeQuorum, Name: "DescribeQuorum", Min: 0, Max: 2, Flexible: 0, AdvertisedMin: 0, Right: RightDescribe, BodyMax: fewBytes, Amplification: 100},
-	{Key: KeyUpdateFeatures, Name: "UpdateFeatures", Min: 0, Max: 2, Flexible: 0, AdvertisedMin: 0, Right: RightAlter, BodyMax: fewBytes, Amplification: 100},
-	{Key: KeyDescribeCluster, Name: "DescribeCluster", Min: 0, Max: 2, Flexible: 0, AdvertisedMin: 0, Right: RightDescribe, BodyMax: fewBytes, Amplification: 100},
-	{Key: KeyDescribeProducers, Name: "DescribeProducers", Min: 0, Max: 0, Flexible: 0, AdvertisedMin: 0, Right: RightRead, BodyMax: listBytes, Amplification: 100},
-	{Key: KeyListConfigResources, Name: "ListConfigResources", Min: 0, Max: 1, Flexible: 0, AdvertisedMin: 0, Right: RightDescribeConfigs, BodyMax: fewBytes, Amplification: 100},
-	{Key: KeyDescribeTopicPartitions, Name: "DescribeTopicPartitions", Min: 0, Max: 0, Flexible: 0, AdvertisedMin: 0, Right: RightDescribe, BodyMax: longBytes, Amplification: 100},
+	{Key: KeyDescribeLogDirs, Name: "DescribeLogDirs", Min: 1, Max: 5, Flexible: 2, AdvertisedMin: 1, Right: RightDescribe, BodyMax: listBytes, Amplification: 80},
+	{Key: KeyCreatePartitions, Name: "CreatePartitions", Min: 0, Max: 3, Flexible: 2, AdvertisedMin: 0, Right: RightAlter, BodyMax: listBytes, Amplification: 80},
+	{Key: KeyIncrementalAlterConfigs, Name: "IncrementalAlterConfigs", Min: 0, Max: 1, Flexible: 1, AdvertisedMin: 0, Right: RightAlterConfigs, BodyMax: listBytes, Amplification: 90},
+	{Key: KeyDescribeQuorum, Name: "DescribeQuorum", Min: 0, Max: 2, Flexible: 0, AdvertisedMin: 0, Right: RightDescribe, BodyMax: fewBytes, Amplification: 80},
+	{Key: KeyUpdateFeatures, Name: "UpdateFeatures", Min: 0, Max: 2, Flexible: 0, AdvertisedMin: 0, Right: RightAlter, BodyMax: fewBytes, Amplification: 80},
+	{Key: KeyDescribeCluster, Name: "DescribeCluster", Min: 0, Max: 2, Flexible: 0, AdvertisedMin: 0, Right: RightDescribe, BodyMax: fewBytes, Amplification: 80},
+	{Key: KeyDescribeProducers, Name: "DescribeProducers", Min: 0, Max: 0, Flexible: 0, AdvertisedMin: 0, Right: RightRead, BodyMax: listBytes, Amplification: 80},
+	{Key: KeyListConfigResources, Name: "ListConfigResources", Min: 0, Max: 1, Flexible: 0, AdvertisedMin: 0, Right: RightDescribeConfigs, BodyMax: fewBytes, Amplification: 80},
+	{Key: KeyDescribeTopicPartitions, Name: "DescribeTopicPartitions", Min: 0, Max: 0, Flexible: 0, AdvertisedMin: 0, Right: RightDescribe, BodyMax: longBytes, Amplification: 120},
 }
 
 // byKey finds a row by its key in one step: 0 for none, else the row's place plus 1.
@@ -147,8 +152,7 @@ func (a *API) IsFlexible(version int16) bool { return version >= a.Flexible }
 const smallMemory = 4 << 10
 
 // Memory is how many bytes of credit a request of this API reserves whose frame
-// has size bytes on the wire: the frame and the most that decoding and answering
-// it can allocate.
+// has size bytes on the wire: the frame, and Amplification times as much again.
 func (a *API) Memory(size int) int64 {
 	return int64(size)*(1+int64(a.Amplification)) + smallMemory
 }
