@@ -20,9 +20,10 @@ type Topic struct {
 }
 
 // Internal tells whether this is one of Kafka's three internal topics.
-func (t *Topic) Internal() bool { return internalTopic(t.Name) }
+func (t *Topic) Internal() bool { return InternalTopic(t.Name) }
 
-func internalTopic(name string) bool {
+// InternalTopic tells whether a name is that of one of Kafka's three internal topics.
+func InternalTopic(name string) bool {
 	return name == "__consumer_offsets" || name == "__transaction_state" || name == "__share_group_state"
 }
 

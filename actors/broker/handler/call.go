@@ -6,6 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/troupe-broker/troupe/cluster"
+	"github.com/troupe-broker/troupe/cluster/config"
 	"github.com/troupe-broker/troupe/wire/ident"
 )
 
@@ -68,6 +69,13 @@ type Client struct {
 	SoftwareVersion string
 }
 
+// Name notes the client id of a request. It allocates only when the id changes.
+func (c *Client) Name(id []byte) {
+	if c.ID != string(id) {
+		c.ID = string(id)
+	}
+}
+
 // Now is the time at which a request began.
 type Now struct {
 	Mono ident.Instant
@@ -79,6 +87,7 @@ type Env struct {
 	Broker  ident.BrokerID
 	Cluster ident.ClusterID
 	Image   *cluster.Image // the newest published one when the request began
+	Static  config.Set     // this broker's file, environment and flags
 	Now     Now
 	Ports   Ports
 }

@@ -1,10 +1,33 @@
 package handler
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/troupe-broker/troupe/wire"
+)
 
 // table maps an API key to the function that answers it, one line an API. Produce and Fetch are not in it: the session gives their frames to the
 // operations of the broker package, which use this package's Produce and Fetch.
-var table = map[int16]Func{}
+var table = map[int16]Func{
+	int16(wire.KeyListOffsets):             listOffsets,
+	int16(wire.KeyMetadata):                metadata,
+	int16(wire.KeyCreateTopics):            createTopics,
+	int16(wire.KeyDeleteTopics):            deleteTopics,
+	int16(wire.KeyDeleteRecords):           deleteRecords,
+	int16(wire.KeyInitProducerID):          initProducerID,
+	int16(wire.KeyOffsetForLeaderEpoch):    offsetForLeaderEpoch,
+	int16(wire.KeyDescribeConfigs):         describeConfigs,
+	int16(wire.KeyAlterConfigs):            alterConfigs,
+	int16(wire.KeyDescribeLogDirs):         describeLogDirs,
+	int16(wire.KeyCreatePartitions):        createPartitions,
+	int16(wire.KeyIncrementalAlterConfigs): incrementalAlterConfigs,
+	int16(wire.KeyDescribeQuorum):          describeQuorum,
+	int16(wire.KeyUpdateFeatures):          updateFeatures,
+	int16(wire.KeyDescribeCluster):         describeCluster,
+	int16(wire.KeyDescribeProducers):       describeProducers,
+	int16(wire.KeyListConfigResources):     listConfigResources,
+	int16(wire.KeyDescribeTopicPartitions): describeTopicPartitions,
+}
 
 // For returns the handler of an API key, or nil when the broker does not serve it through this table.
 func For(key int16) Func { return table[key] }
