@@ -7,7 +7,7 @@ import (
 )
 
 // Blame is one bug, or one memory fault, and the actor that had it.
-type Blame struct {
+type Blame struct { //nolint:errname // the word of the house: it is a report first, and an error for whoever ends on it
 	// Actor is the path of the actor, for example "root/partitions/orders-3".
 	Actor string
 	// Kind is the kind of its Spec.
@@ -29,7 +29,8 @@ type Blame struct {
 	// Decision is what supervision did about it.
 	Decision Decision
 
-	ref *Ref
+	ref    *Ref
+	goexit bool // the turn or hook ended its goroutine
 }
 
 // Error tells who failed, at what and why; the stack is left out.

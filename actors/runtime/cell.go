@@ -31,11 +31,10 @@ type cell struct {
 	ctx        actor.Context
 	turn       *Turn               // of the Runner that handles the system message
 	peers      map[string]*mailbox // children and watched actors, by PID id
-	waiting    []*adopt            // children asked for during a restart
+	waiting    []*adopt            // children asked for since the instance failed
 	alive      bool                // Started has run for this instance
 	stopping   bool
 	restarting bool
-	stopped    bool
 	goexit     bool // a hook ended its goroutine
 }
 
@@ -59,11 +58,6 @@ func (c *cell) Receive(ctx actor.Context) {
 func (c *cell) start(ctx actor.Context) {
 	c.ctx = ctx
 	c.restarting = false
-	waiting := c.waiting
-	c.waiting = nil
-	for _, a := range waiting {
-		c.adopt(a)
-	}
 	if c.stopping {
 		return
 	}
@@ -117,7 +111,9 @@ func (c *cell) end() {
 		c.peers[id].PostSystemMessage(&actor.Unwatch{Watcher: c.ctx.Self()})
 	}
 	c.peers = nil
-	c.stopped = true
+	// Before the parent and the watchers are told, so that who hears of a death finds
+	// the dead dead.
+	c.mb.bury()
 }
 
 // terminated tells the behaviour of a death, once for each actor.
@@ -137,7 +133,7 @@ func (c *cell) adopt(a *adopt) {
 	switch {
 	case c.stopping:
 		a.child.abort()
-	case c.restarting:
+	case c.restarting || c.mb.suspended: // the next instance's, as the failed one's children end with it
 		c.waiting = append(c.waiting, a)
 	default:
 		name := a.child.id[len(c.mb.id)+1:]
@@ -146,6 +142,16 @@ func (c *cell) adopt(a *adopt) {
 		if _, err := c.ctx.SpawnNamed(c.mb.sys.props(a.child), name); err != nil {
 			panic(fmt.Sprintf("actors/runtime: spawn %s: %v", a.child.path, err))
 		}
+	}
+}
+
+// resume lets the actor go on after a restart.
+func (c *cell) resume() {
+	c.mb.suspend(false)
+	waiting := c.waiting
+	c.waiting = nil
+	for _, a := range waiting {
+		c.adopt(a)
 	}
 }
 
@@ -170,60 +176,51 @@ func (c *cell) addPeer(who *mailbox) {
 
 // hook runs code of the behaviour outside a turn. A panic is escalated.
 func (c *cell) hook(name string, f func()) {
-	if blame := c.try(name, f); blame != nil {
-		c.mb.mu.Lock()
-		c.mb.panics++
-		c.mb.mu.Unlock()
-		c.mb.invoker.EscalateFailure(blame, nil)
-	}
+	c.try(name, f, func(b *Blame) { c.mb.invoker.EscalateFailure(b, nil) })
 }
 
-// lastHook runs code of an instance that ends anyhow. A panic is told, unless the
-// policy is to exit it changes nothing.
-func (c *cell) lastHook(name string, f func()) {
-	if blame := c.try(name, f); blame != nil {
-		c.mb.mu.Lock()
-		c.mb.panics++
-		c.mb.mu.Unlock()
-		c.mb.superviseLast(blame)
-	}
-}
+// lastHook runs code of an instance that ends anyhow: a panic changes nothing, unless
+// the policy is to exit.
+func (c *cell) lastHook(name string, f func()) { c.try(name, f, c.mb.superviseLast) }
 
-func (c *cell) try(name string, f func()) (blame *Blame) {
+// try runs f and passes a panic to failed. It does so while the stack unwinds,
+// because a goroutine that ends itself does not come back.
+func (c *cell) try(name string, f func(), failed func(*Blame)) {
 	ended := false
 	defer func() {
 		if ended {
 			return
 		}
 		reason := recover()
-		if reason == nil {
-			reason = errGoexit
-			c.goexit = true
-		}
-		blame = c.mb.blame(reason, nil)
-		blame.Message = name
+		c.goexit = reason == nil
+		b := c.mb.blame(reason, nil)
+		b.Message = name
+		c.mb.mu.Lock()
+		c.mb.panics++
+		c.mb.mu.Unlock()
+		failed(b)
 	}()
 	f()
 	ended = true
-	return nil
 }
 
-// faulted offers a memory fault to the behaviour.
+// faulted offers a memory fault to the behaviour and says whether it dealt with it.
 func (c *cell) faulted(t *Turn, f Fault, batch []Message) (dealt bool) {
-	b, ok := c.behaviour.(Faulter)
-	if !ok {
-		return false
-	}
-	if blame := c.try("Faulted", func() { dealt = b.Faulted(t, f, batch) }); blame != nil {
-		return false
+	if b, ok := c.behaviour.(Faulter); ok {
+		c.try("Faulted", func() { dealt = b.Faulted(t, f, batch) }, c.mb.superviseLast)
 	}
 	return dealt
 }
 
-// blame describes a panic that is being recovered.
+// blame describes a panic that is being recovered. There is always a reason, except
+// when the goroutine ends itself.
 func (m *mailbox) blame(reason any, batch []Message) *Blame {
 	at, _ := m.sys.clock.Now()
-	b := &Blame{Actor: m.path, Kind: m.spec.Kind, Reason: reason, Stack: string(debug.Stack()), At: at, ref: &m.ref}
+	goexit := reason == nil
+	if goexit {
+		reason = errGoexit
+	}
+	b := &Blame{Actor: m.path, Kind: m.spec.Kind, Reason: reason, Stack: string(debug.Stack()), At: at, ref: &m.ref, goexit: goexit}
 	for _, msg := range batch {
 		if msg != nil {
 			b.Message = fmt.Sprintf("%T", msg)

@@ -39,15 +39,15 @@ func (c *RealClock) Now() (ident.Instant, ident.Millis) {
 	return ident.Instant(now.Sub(c.base)), ident.Millis(now.UnixMilli())
 }
 
-// mono reads the monotonic clock only, which is half the price of Now.
-func (c *RealClock) mono() ident.Instant { return ident.Instant(time.Since(c.base)) }
-
 // NewAlarm makes an alarm on a Go timer. fire runs on a goroutine of its own.
 func (c *RealClock) NewAlarm(fire func()) Alarm {
 	t := time.AfterFunc(time.Hour, fire)
 	t.Stop()
 	return (*realAlarm)(t)
 }
+
+// mono reads the monotonic clock only, which is half the price of Now.
+func (c *RealClock) mono() ident.Instant { return ident.Instant(time.Since(c.base)) }
 
 type realAlarm time.Timer
 

@@ -10,7 +10,7 @@ import (
 type Dispatcher interface {
 	// enqueue takes over a claimed actor.
 	enqueue(m *mailbox)
-	// batch says how many of n queued messages the next turn may get.
+	// batch says how many of n > 0 queued messages the next turn may get.
 	batch(n int) int
 	// inPlace says whether senders run turns themselves.
 	inPlace() bool

@@ -75,6 +75,69 @@ func newMailbox(sys *System, parent *mailbox, spec Spec) *mailbox {
 	return m
 }
 
+// PostSystemMessage queues a message of the actor system. It is never refused.
+func (m *mailbox) PostSystemMessage(msg any) {
+	m.mu.Lock()
+	if m.dead {
+		m.mu.Unlock()
+		m.answerDead(msg)
+		return
+	}
+	if _, first := msg.(*actor.Started); first {
+		m.started = true
+	}
+	if !m.started {
+		m.early = append(m.early, msg)
+		m.mu.Unlock()
+		return
+	}
+	m.system = append(m.system, msg)
+	m.more.Store(true)
+	claim := !m.claimed
+	if claim {
+		m.claimed = true
+	}
+	m.mu.Unlock()
+	if claim {
+		m.dispatch()
+	}
+}
+
+// PostUserMessage takes a message that was sent to the PID. Nothing of ours sends
+// so; it keeps the mailbox a whole actor.Mailbox.
+func (m *mailbox) PostUserMessage(msg any) {
+	if msg, ok := msg.(Message); ok {
+		// Refusals were answered; protoactor has nobody to tell.
+		_ = m.post(msg)
+	}
+}
+
+// RegisterHandlers is called by protoactor when the actor's context exists.
+func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatcher) {
+	m.mu.Lock()
+	m.invoker = invoker
+	m.mu.Unlock()
+}
+
+// Start is called by protoactor after it has posted Started. What came before the
+// actor existed follows now.
+func (m *mailbox) Start() {
+	m.mu.Lock()
+	early := m.early
+	m.early = nil
+	m.mu.Unlock()
+	for _, msg := range early {
+		m.PostSystemMessage(msg)
+	}
+}
+
+// UserMessageCount is the depth of the mailbox.
+func (m *mailbox) UserMessageCount() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.count
+}
+
 // offer queues one message. When it claimed the actor, the caller must see to it
 // that the actor is visited: with carry, the message itself is in the caller's hand.
 func (m *mailbox) offer(msg Message, carry bool) (size int, claimed bool, err error) {
@@ -165,34 +228,6 @@ func (m *mailbox) fire(t *Timer) {
 	}
 }
 
-// PostSystemMessage queues a message of the actor system. It is never refused.
-func (m *mailbox) PostSystemMessage(msg any) {
-	m.mu.Lock()
-	if m.dead {
-		m.mu.Unlock()
-		m.answerDead(msg)
-		return
-	}
-	if _, first := msg.(*actor.Started); first {
-		m.started = true
-	}
-	if !m.started {
-		m.early = append(m.early, msg)
-		m.mu.Unlock()
-		return
-	}
-	m.system = append(m.system, msg)
-	m.more.Store(true)
-	claim := !m.claimed
-	if claim {
-		m.claimed = true
-	}
-	m.mu.Unlock()
-	if claim {
-		m.dispatch()
-	}
-}
-
 // answerDead gives a dead actor's answer to a system message.
 func (m *mailbox) answerDead(msg any) {
 	switch msg := msg.(type) {
@@ -201,41 +236,6 @@ func (m *mailbox) answerDead(msg any) {
 	case *adopt:
 		msg.child.abort()
 	}
-}
-
-// PostUserMessage takes a message that was sent to the PID. Nothing of ours sends
-// so; it keeps the mailbox a whole actor.Mailbox.
-func (m *mailbox) PostUserMessage(msg any) {
-	if msg, ok := msg.(Message); ok {
-		// Refusals were answered; protoactor has nobody to tell.
-		_ = m.post(msg)
-	}
-}
-
-// RegisterHandlers is called by protoactor when the actor's context exists.
-func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatcher) {
-	m.mu.Lock()
-	m.invoker = invoker
-	m.mu.Unlock()
-}
-
-// Start is called by protoactor after it has posted Started. What came before the
-// actor existed follows now.
-func (m *mailbox) Start() {
-	m.mu.Lock()
-	early := m.early
-	m.early = nil
-	m.mu.Unlock()
-	for _, msg := range early {
-		m.PostSystemMessage(msg)
-	}
-}
-
-// UserMessageCount is the depth of the mailbox.
-func (m *mailbox) UserMessageCount() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.count
 }
 
 // askStop posts one stop message.

@@ -7,7 +7,10 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
 )
 
 // Seeded is the dispatcher of simulations: one goroutine, the order drawn from a
@@ -64,15 +67,39 @@ func (d *Seeded) Step() bool {
 	return d.failed == nil
 }
 
-// Drain steps until no actor is ready; alarms that are due later stay set. It returns
-// false when a bug has ended the run.
+// Drain steps until no actor is ready and no alarm is due. It returns false when a
+// bug has ended the run.
 func (d *Seeded) Drain() bool {
-	for len(d.ready) > 0 {
-		if !d.Step() {
-			return false
+	for d.failed == nil {
+		if due, set := d.clock.Earliest(); len(d.ready) == 0 && (!set || due > 0) {
+			return true
 		}
+		d.Step()
 	}
-	return d.failed == nil
+	return false
+}
+
+// Fill makes an actor refuse all messages with ErrFull, or accept them again.
+func (d *Seeded) Fill(r *Ref, full bool) {
+	r.mb.mu.Lock()
+	r.mb.full = full
+	r.mb.mu.Unlock()
+}
+
+// Restart makes an actor take a new instance before its next message, as after a bug
+// but without one. The actor's Spec must have New.
+func (d *Seeded) Restart(r *Ref) {
+	if r.mb.spec.New == nil {
+		panic("actors/runtime: restart of " + r.Name() + ", whose spec has no New")
+	}
+	r.mb.PostSystemMessage(&actor.Restart{})
+}
+
+// Abandon ends a System as a crash of its process does: no actor runs again, no
+// timer fires, nothing is answered.
+func (d *Seeded) Abandon(s *System) {
+	d.ready = slices.DeleteFunc(d.ready, func(m *mailbox) bool { return m.sys == s })
+	s.abandoned = true
 }
 
 // Ready is the number of actors with something to do.
@@ -130,9 +157,13 @@ func (d *Seeded) typeOf(msg any) uint64 {
 	return id
 }
 
-func (d *Seeded) enqueue(m *mailbox) { d.ready = append(d.ready, m) }
+func (d *Seeded) enqueue(m *mailbox) {
+	if !m.sys.abandoned {
+		d.ready = append(d.ready, m)
+	}
+}
 
-func (d *Seeded) batch(n int) int { return 1 + d.rand.IntN(max(1, n)) }
+func (d *Seeded) batch(n int) int { return 1 + d.rand.IntN(n) }
 
 func (d *Seeded) inPlace() bool { return false }
 

@@ -98,18 +98,23 @@ func (a *simAlarm) Cancel() {
 
 type alarmHeap []*simAlarm
 
-func (h alarmHeap) Len() int { return len(h) }
+// Len is for container/heap.
+func (h *alarmHeap) Len() int { return len(*h) }
 
-func (h alarmHeap) Less(i, j int) bool {
-	if h[i].due != h[j].due {
-		return h[i].due < h[j].due
+// Less is for container/heap.
+func (h *alarmHeap) Less(i, j int) bool {
+	a, b := (*h)[i], (*h)[j]
+	if a.due != b.due {
+		return a.due < b.due
 	}
-	return h[i].seq < h[j].seq
+	return a.seq < b.seq
 }
 
-func (h alarmHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].at, h[j].at = i, j
+// Swap is for container/heap.
+func (h *alarmHeap) Swap(i, j int) {
+	s := *h
+	s[i], s[j] = s[j], s[i]
+	s[i].at, s[j].at = i, j
 }
 
 // Push is for container/heap.

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -46,9 +47,7 @@ type ActorStats struct {
 func (s *System) Stats() []KindStats {
 	kinds := make(map[string]KindStats)
 	s.mu.Lock()
-	for kind, k := range s.retired {
-		kinds[kind] = k
-	}
+	maps.Copy(kinds, s.retired)
 	live := s.snapshot()
 	s.mu.Unlock()
 	for _, m := range live {

@@ -50,11 +50,12 @@ func (m *mailbox) supervise(b *Blame) {
 	}
 }
 
-// superviseLast tells of a bug in an instance that is ending anyhow.
+// superviseLast tells of a bug in an instance that is ending anyhow. One that ended
+// its goroutine has left the actor half stopped, for ever.
 func (m *mailbox) superviseLast(b *Blame) {
-	b.Decision = m.spec.OnBug.OnBug
-	if b.Decision != Exit {
-		b.Decision = Stop
+	b.Decision = Stop
+	if m.spec.OnBug.OnBug == Exit || b.goexit {
+		b.Decision = Exit
 	}
 	m.sys.tell(b)
 }

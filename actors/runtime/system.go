@@ -51,6 +51,8 @@ type System struct {
 	incarnation atomic.Uint64
 	goroutines  sync.WaitGroup // of blocking actors
 
+	abandoned bool // by a simulation; its goroutine's own
+
 	mu       sync.Mutex
 	live     map[string]*mailbox // by path
 	tops     []*mailbox          // without a parent, in the order they were spawned
@@ -124,6 +126,26 @@ func (s *System) Spawn(parent *Ref, spec Spec) (*Ref, error) {
 	return &m.ref, nil
 }
 
+// Shutdown stops the actors that have no parent, the youngest first, each with all
+// its children, and waits for every actor and goroutine of the System. When ctx ends
+// first it returns an error that names the actors that are still alive.
+func (s *System) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	s.stopping = true
+	tops := slices.Clone(s.tops)
+	s.mu.Unlock()
+	for _, m := range slices.Backward(tops) {
+		m.askStop()
+		if err := s.dispatcher.await(ctx, m.done); err != nil {
+			return fmt.Errorf("shutdown: still alive: %s: %w", strings.Join(s.names(), ", "), err)
+		}
+	}
+	s.goroutines.Wait()
+	s.dispatcher.close()
+	s.proto.Shutdown()
+	return nil
+}
+
 // enter takes the name.
 func (s *System) enter(m *mailbox) error {
 	s.mu.Lock()
@@ -165,11 +187,11 @@ func (s *System) props(m *mailbox) *actor.Props {
 
 // tell logs a blame and passes it on.
 func (s *System) tell(b *Blame) {
-	e := s.log.Error()
+	level := zerolog.ErrorLevel
 	if b.Decision == Exit {
-		e = s.log.WithLevel(zerolog.FatalLevel)
+		level = zerolog.FatalLevel
 	}
-	e.Str("actor", b.Actor).Str("kind", b.Kind).Str("message", b.Message).Stringer("decision", b.Decision).
+	s.log.WithLevel(level).Str("actor", b.Actor).Str("kind", b.Kind).Str("message", b.Message).Stringer("decision", b.Decision).
 		Int("failures", b.Failures).Err(b).Str("stack", b.Stack).Msg("actor failed")
 	ended := s.dispatcher.told(b)
 	switch {
@@ -178,26 +200,6 @@ func (s *System) tell(b *Blame) {
 	case b.Decision == Exit && !ended:
 		panic(b)
 	}
-}
-
-// Shutdown stops the actors that have no parent, the youngest first, each with all
-// its children, and waits for every actor and goroutine of the System. When ctx ends
-// first it returns an error that names the actors that are still alive.
-func (s *System) Shutdown(ctx context.Context) error {
-	s.mu.Lock()
-	s.stopping = true
-	tops := slices.Clone(s.tops)
-	s.mu.Unlock()
-	for _, m := range slices.Backward(tops) {
-		m.askStop()
-		if err := s.dispatcher.await(ctx, m.done); err != nil {
-			return fmt.Errorf("shutdown: still alive: %s: %w", strings.Join(s.names(), ", "), err)
-		}
-	}
-	s.goroutines.Wait()
-	s.dispatcher.close()
-	s.proto.Shutdown()
-	return nil
 }
 
 // names lists the paths of the live actors.

@@ -1,0 +1,16 @@
+package runtime
+
+// Idle reports whether the actor has started and has nothing to do.
+func Idle(r *Ref) bool {
+	m := r.mb
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.started && !m.claimed && m.count == 0
+}
+
+// RingCap is the capacity of the actor's queue.
+func RingCap(r *Ref) int {
+	r.mb.mu.Lock()
+	defer r.mb.mu.Unlock()
+	return len(r.mb.queue.buf)
+}
