@@ -51,11 +51,10 @@ type shape struct {
 // found its slice.
 func (s *shape) grow(v reflect.Value) bool {
 	found := false
-	for i := range v.NumField() {
-		field := v.Field(i)
+	for _, field := range v.Fields() {
 		switch field.Kind() {
 		case reflect.Struct:
-			if tags, ok := field.Addr().Interface().(*kmsg.Tags); ok {
+			if tags, ok := reflect.TypeAssert[*kmsg.Tags](field.Addr()); ok {
 				for n := range s.tags {
 					tags.Set(uint32(50+n), nil)
 				}
@@ -85,11 +84,12 @@ func (s *shape) grow(v reflect.Value) bool {
 			met := s.met
 			for j := range n {
 				s.met = met
-				if d, ok := field.Index(j).Addr().Interface().(interface{ Default() }); ok {
+				if d, ok := reflect.TypeAssert[interface{ Default() }](field.Index(j).Addr()); ok {
 					d.Default()
 				}
 				found = s.grow(field.Index(j)) || found
 			}
+		default: // numbers and strings are as short as they are
 		}
 	}
 	return found

@@ -58,8 +58,8 @@ func (s *scripted) serve(l net.Listener) {
 			return
 		}
 		go func() {
-			defer conn.Close()
 			_ = s.talk(conn) // a client that goes away is how each talk ends
+			_ = conn.Close()
 		}()
 	}
 }

@@ -104,6 +104,23 @@ func (r *FetchRequest) Decode(version int16, body []byte) error {
 	return nil
 }
 
+// Partitions walks the partitions of all topics in the order of the request, which
+// is the order in which they are served. Topics without partitions are passed over.
+func (r *FetchRequest) Partitions() FetchIterator {
+	return FetchIterator{
+		TopicIndex: -1, in: reader{b: r.topics}, topics: r.TopicCount,
+		version: r.Version, flexible: r.flexible,
+	}
+}
+
+// Forgotten walks the partitions that the client drops from its fetch session.
+func (r *FetchRequest) Forgotten() ForgottenIterator {
+	return ForgottenIterator{
+		first: true, in: reader{b: r.forgotten}, topics: r.forgottenTopics,
+		version: r.Version, flexible: r.flexible,
+	}
+}
+
 // fetchPartitionSizeMin is the smallest encoding of a partition, in version 4.
 const fetchPartitionSizeMin = 4 + 8 + 4
 
@@ -194,15 +211,6 @@ func (p *FetchPartition) read(in *reader, version int16, flexible bool) {
 	}
 }
 
-// Partitions walks the partitions of all topics in the order of the request, which
-// is the order in which they are served. Topics without partitions are passed over.
-func (r *FetchRequest) Partitions() FetchIterator {
-	return FetchIterator{
-		TopicIndex: -1, in: reader{b: r.topics}, topics: r.TopicCount,
-		version: r.Version, flexible: r.flexible,
-	}
-}
-
 // FetchIterator walks the partitions of a Fetch request:
 //
 //	for it := req.Partitions(); it.Next(); {
@@ -245,14 +253,6 @@ func (it *FetchIterator) Next() bool {
 	it.partitions--
 	it.read(&it.in, it.version, it.flexible)
 	return true
-}
-
-// Forgotten walks the partitions that the client drops from its fetch session.
-func (r *FetchRequest) Forgotten() ForgottenIterator {
-	return ForgottenIterator{
-		first: true, in: reader{b: r.forgotten}, topics: r.forgottenTopics,
-		version: r.Version, flexible: r.flexible,
-	}
 }
 
 // ForgottenIterator walks the forgotten partitions of a Fetch request, as

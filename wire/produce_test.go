@@ -18,8 +18,8 @@ import (
 // kmsg, for each version.
 const messagesPerVersion = 1500
 
-func randomBytes(rng *rand.Rand, max int) []byte {
-	b := make([]byte, rng.IntN(max+1))
+func randomBytes(rng *rand.Rand, sizeMax int) []byte {
+	b := make([]byte, rng.IntN(sizeMax+1))
 	for i := range b {
 		b[i] = byte(rng.Uint32())
 	}

@@ -27,8 +27,8 @@ type given struct {
 // someRecords makes n records of all shapes: null and empty keys and values,
 // headers, timestamps that go back.
 func someRecords(rng *rand.Rand, n int) []given {
-	text := func(max int) []byte {
-		b := make([]byte, rng.IntN(max+1))
+	text := func(sizeMax int) []byte {
+		b := make([]byte, rng.IntN(sizeMax+1))
 		for i := range b {
 			b[i] = "abcdefgh"[rng.IntN(8)]
 		}
@@ -55,18 +55,18 @@ func someRecords(rng *rand.Rand, n int) []given {
 	return out
 }
 
-func build(t testing.TB, b *record.Builder, records []given) record.View {
-	t.Helper()
+func build(tb testing.TB, b *record.Builder, records []given) record.View {
+	tb.Helper()
 	for _, g := range records {
 		b.Append(g.ts, g.key, g.value, g.headers...)
 	}
 	bytes, err := b.Finish(nil)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	v, rest, err := record.Split(bytes)
 	if err != nil || len(rest) != 0 {
-		t.Fatalf("Split: %d bytes left, %v", len(rest), err)
+		tb.Fatalf("Split: %d bytes left, %v", len(rest), err)
 	}
 	return v
 }

@@ -34,9 +34,10 @@ func wrap(codec record.Codec, count int32, section []byte) record.View {
 // pack compresses with each codec's own library and settings other than ours.
 var pack = map[string]struct {
 	codec record.Codec
-	do    func(t testing.TB, plain []byte) []byte
+	do    func(tb testing.TB, plain []byte) []byte
 }{
-	"gzip in two members": {record.CodecGzip, func(t testing.TB, plain []byte) []byte {
+	"gzip in two members": {record.CodecGzip, func(tb testing.TB, plain []byte) []byte {
+		tb.Helper()
 		var out bytes.Buffer
 		for _, half := range [][]byte{plain[:len(plain)/2], plain[len(plain)/2:]} {
 			w, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
@@ -47,7 +48,7 @@ var pack = map[string]struct {
 				err = w.Close()
 			}
 			if err != nil {
-				t.Fatal(err)
+				tb.Fatal(err)
 			}
 		}
 		return out.Bytes()
@@ -65,31 +66,33 @@ var pack = map[string]struct {
 		}
 		return out
 	}},
-	"lz4 with dependent megabyte blocks and checksums": {record.CodecLz4, func(t testing.TB, plain []byte) []byte {
+	"lz4 with dependent megabyte blocks and checksums": {record.CodecLz4, func(tb testing.TB, plain []byte) []byte {
+		tb.Helper()
 		var out bytes.Buffer
 		w := lz4.NewWriter(&out)
 		if err := w.Apply(lz4.BlockSizeOption(lz4.Block1Mb), lz4.ChecksumOption(true), lz4.BlockChecksumOption(true), lz4.SizeOption(uint64(len(plain)))); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		if _, err := w.Write(plain); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		if err := w.Close(); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		return out.Bytes()
 	}},
-	"zstd streamed with a large window": {record.CodecZstd, func(t testing.TB, plain []byte) []byte {
+	"zstd streamed with a large window": {record.CodecZstd, func(tb testing.TB, plain []byte) []byte {
+		tb.Helper()
 		var out bytes.Buffer
 		w, err := zstd.NewWriter(&out, zstd.WithWindowSize(1<<27), zstd.WithEncoderConcurrency(1))
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		if _, err := w.Write(plain); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		if err := w.Close(); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		return out.Bytes()
 	}},

@@ -97,7 +97,7 @@ func FuzzSplitAndIterate(f *testing.F) {
 
 func FuzzDecompress(f *testing.F) {
 	for _, b := range seeds(f) {
-		f.Add(byte(b[22]&7), b[record.HeaderSize:])
+		f.Add(b[22]&7, b[record.HeaderSize:])
 	}
 	plain := build(f, record.NewBuilder(), keyed(3)).Records()
 	for _, p := range pack {

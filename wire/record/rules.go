@@ -137,7 +137,7 @@ const (
 )
 
 // Invalid is the error of a refused batch.
-type Invalid struct {
+type Invalid struct { //nolint:errname // record.Invalid says at each use what the batch is
 	Reason  Reason
 	Message string        // for the client
 	Records []RecordError // the records to blame, at most RecordErrorsMax; none: the batch as a whole

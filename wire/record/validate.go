@@ -131,6 +131,7 @@ func (r *Rules) walks(h *Header, now ident.Millis) bool {
 		return false
 	case DepthFull:
 		return true
+	case DepthDefault:
 	}
 	return h.Attributes.Codec() == CodecNone ||
 		r.Compacted ||
