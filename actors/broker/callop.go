@@ -1,0 +1,82 @@
+package broker
+
+import (
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/troupe-broker/troupe/actors/broker/handler"
+	"github.com/troupe-broker/troupe/actors/runtime"
+	"github.com/troupe-broker/troupe/wire"
+)
+
+// callOp is a request that a handler of the handler package answers: every API but Produce and Fetch.
+type callOp struct {
+	request
+	call     handler.Call
+	session  *session
+	response kmsg.Response
+	closed   error // the handler closes the connection instead
+	done     bool
+}
+
+// startCall begins a request with its handler.
+func (s *session) startCall(t *runtime.Turn, r request, body []byte) (operation, error) {
+	answer := handler.For(int16(r.header.Key))
+	if answer == nil {
+		return nil, &wire.UnsupportedError{Key: r.header.Key, Version: r.header.Version}
+	}
+	decoded, err := wire.DecodeBody(r.header.Key, r.header.Version, body)
+	if err != nil {
+		return nil, err
+	}
+	return s.run(t, r, answer, decoded), nil
+}
+
+// startUnknownApiVersions answers an ApiVersions request of a version that is not known as the handler answers version 0, whose body every client reads.
+func (s *session) startUnknownApiVersions(r request) operation {
+	r.header.Version = 0
+	return &callOp{request: r, session: s, response: handler.UnsupportedApiVersions(), done: true}
+}
+
+func (s *session) run(t *runtime.Turn, r request, answer handler.Func, decoded kmsg.Request) *callOp {
+	mono, wall := t.Now()
+	op := &callOp{request: r, session: s}
+	op.call = handler.Call{
+		Key: int16(r.header.Key), Version: r.header.Version, Correlation: r.header.CorrelationID, Request: decoded, Client: &s.client,
+		Env: &handler.Env{
+			Broker: s.shared.identity.Broker, Cluster: s.shared.identity.Cluster, Image: s.shared.image.Load(), Static: s.shared.static,
+			Now: handler.Now{Mono: mono, Wall: wall}, Ports: &s.ports,
+		},
+	}
+	op.call.Begin(op)
+	s.ports.turn = t
+	answer(&op.call)
+	s.ports.turn = nil
+	return op
+}
+
+// Respond implements handler.Outcome.
+func (op *callOp) Respond(_ *handler.Call, response kmsg.Response) {
+	op.response, op.done = response, true
+}
+
+// Close implements handler.Outcome.
+func (op *callOp) Close(_ *handler.Call, reason error) {
+	op.closed, op.done = reason, true
+}
+
+func (op *callOp) ready() bool { return op.done }
+
+func (op *callOp) overlaps() bool { return false }
+
+func (op *callOp) encode(s *session) error {
+	if op.closed != nil {
+		return op.closed
+	}
+	at, dst := s.beginAnswer(&op.request, outputMin)
+	return s.endAnswer(at, op.response.AppendTo(dst), 0)
+}
+
+// abandon implements operation. The handler may still look at the request in an answer function, which runs as long as the session does.
+func (op *callOp) abandon(_ *runtime.Turn, s *session) bool { return op.done || s.stopping }
+
+func (op *callOp) recycle() { op.frame.chunk.release() }

@@ -1,0 +1,203 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/troupe-broker/troupe/actors/runtime"
+	"github.com/troupe-broker/troupe/partition"
+	"github.com/troupe-broker/troupe/store"
+	"github.com/troupe-broker/troupe/wire"
+	"github.com/troupe-broker/troupe/wire/record"
+)
+
+// carryOut does what the machine asks, in the order it states, and empties the bundle. If that takes the replica offline, the machine's last answers are
+// given first.
+func (p *partitionActor) carryOut(t *runtime.Turn) {
+	o := &p.out
+	for i := 0; i < len(o.Persist) && !p.lost; i++ { // a step in the middle may add to it
+		p.persist(t, &o.Persist[i])
+	}
+	if o.Flush && !p.lost {
+		p.askFlush(t)
+	}
+	// Proposals to change the ISR arise only with followers, of which there are none yet.
+	for p.replied < len(o.Reply) { // counted in p: after a fault the next call goes on behind the one that had it
+		r := &o.Reply[p.replied]
+		p.replied++
+		p.reply(t, r)
+	}
+	for _, a := range o.Arm {
+		p.arm(t, a)
+	}
+	for _, n := range o.Note {
+		p.note(n)
+	}
+	o.Reset()
+	p.replied = 0
+	if p.lost {
+		p.letGo()
+	}
+}
+
+// persist changes the log.
+func (p *partitionActor) persist(t *runtime.Turn, w *partition.Write) {
+	switch w.Kind {
+	case partition.WriteBatch:
+		p.writeBatch(t, w)
+	case partition.WriteEpoch:
+		p.file.AssignEpoch(w.LeaderEpoch, w.Offset)
+	case partition.WriteStart:
+		if err := p.file.SetStart(w.Offset); err != nil {
+			p.fail(t, err)
+			return
+		}
+		p.askFlush(t)
+	case partition.WriteStrictConfirmed, partition.WriteStrictCleared:
+		// If the broker stops before the job is done, the mark stays as it was, which the next start finds.
+		_ = p.replica.dir.recovery.give(t, &markStrict{replica: p.replica, epoch: w.LeaderEpoch, on: w.Kind == partition.WriteStrictConfirmed})
+	default:
+		panic(fmt.Sprintf("broker: partition %s wants an unknown write %d", p.replica.tp, w.Kind))
+	}
+}
+
+// writeBatch appends the batch of the current message and tells the machine what came of it.
+func (p *partitionActor) writeBatch(t *runtime.Turn, w *partition.Write) {
+	m := p.current.(*produceWrite)
+	m.batch.SetBaseOffset(w.Offset)
+	m.batch.SetLeaderEpoch(w.LeaderEpoch)
+	p.writing = true
+	err := p.file.Append(m.batch, p.now.Wall)
+	p.writing = false
+	if err != nil {
+		p.failed.Code = wire.KafkaStorageError
+		p.machine.Step(p.now, &p.failed, &p.out)
+		if !errors.Is(err, store.ErrNoSpace) {
+			p.fail(t, err)
+			return
+		}
+		p.shared.sampled.noSpace(p.replica, err)
+		return
+	}
+	s := &p.replica.stats
+	s.appendedBytes.Add(int64(len(m.batch)))
+	s.appendedRecords.Add(int64(m.batch.Count()))
+	s.appendedBatches.Add(1)
+	p.machine.Step(p.now, &p.appended, &p.out)
+	if n := p.file.Segments(); n != p.segments {
+		p.segments = n
+		p.rolled.Base = w.Offset
+		p.machine.Step(p.now, &p.rolled, &p.out)
+		p.askFlush(t) // what is closed will not be written again: let it reach the disk
+	}
+}
+
+// reply sends an answer to whoever waits for it.
+func (p *partitionActor) reply(t *runtime.Turn, r *partition.Reply) {
+	switch m := p.waiter(r.Request).(type) {
+	case *produceWrite:
+		p.replyAppend(t, m, r)
+	case *fetchRead:
+		p.replyFetch(t, m, r)
+	case *question:
+		p.replyQuestion(t, m, r)
+	}
+}
+
+func (p *partitionActor) replyAppend(t *runtime.Turn, w *produceWrite, r *partition.Reply) {
+	w.Code = r.Code
+	w.BaseOffset, w.LogAppendTime, w.LogStart = r.Append.BaseOffset, r.Append.LogAppendTime, r.Append.LogStart
+	w.Leader, w.LeaderEpoch = r.Leader, r.LeaderEpoch
+	w.turnBack()
+	_ = t.Send(w.session, w) // a session that is gone has nobody to tell
+}
+
+// replyFetch reads what the machine allows and sends it.
+func (p *partitionActor) replyFetch(t *runtime.Turn, f *fetchRead, r *partition.Reply) {
+	f.Code = r.Code
+	f.HighWatermark, f.LastStable, f.LogStart = r.Fetch.HighWatermark, r.Fetch.LastStable, r.Fetch.LogStart
+	f.Leader, f.LeaderEpoch = r.Leader, r.LeaderEpoch
+	f.upTo = r.Fetch.UpTo
+	f.Diverging = wire.EpochEnd{Known: r.Fetch.Diverging, Epoch: r.Fetch.DivergingEpoch, EndOffset: r.Fetch.DivergingEnd}
+	if r.Code == wire.NoError && r.Fetch.From < r.Fetch.UpTo {
+		p.read(t, f, &r.Fetch)
+	}
+	f.back = true
+	_ = t.Send(f.session, f)
+}
+
+func (p *partitionActor) read(t *runtime.Turn, f *fetchRead, r *partition.FetchReply) {
+	region, err := p.file.Read(r.From, r.UpTo, int(r.BytesMax), true)
+	if err != nil {
+		f.Refuse(p.readRefusal(t, err))
+		return
+	}
+	f.region = region
+	p.replica.stats.fetchedBytes.Add(int64(region.Len()))
+	if f.several && region.Len() > 0 {
+		f.first = firstBatch(&region)
+	}
+}
+
+// firstBatch is the size of the first batch of a region.
+func firstBatch(r *store.Region) int {
+	head := r.Mapped()
+	if head == nil {
+		var prefix [record.PrefixSize]byte
+		if n, _ := r.ReadAt(prefix[:], 0); n < len(prefix) {
+			return r.Len()
+		}
+		head = prefix[:]
+	}
+	size, err := record.SizeOf(head)
+	if err != nil {
+		return r.Len() // what cannot be understood is sent whole or not at all
+	}
+	return min(size, r.Len())
+}
+
+// readRefusal is the code for records that could not be read.
+func (p *partitionActor) readRefusal(t *runtime.Turn, err error) wire.ErrorCode {
+	switch {
+	case errors.Is(err, store.ErrOffsetOutOfRange):
+		return wire.OffsetOutOfRange
+	case errors.Is(err, store.ErrDamaged):
+		p.shared.sampled.damaged(p.replica, err)
+		return wire.CorruptMessage
+	}
+	p.shared.lost(t, p.replica.dir, err)
+	return wire.KafkaStorageError
+}
+
+// arm sets a wake-up.
+func (p *partitionActor) arm(t *runtime.Turn, a partition.Alarm) {
+	timer := p.timers[a.Key]
+	if timer == nil {
+		timer = t.NewTimer(signalTick)
+		p.timers[a.Key] = timer
+	}
+	timer.Reset(duration(max(a.At-p.now.Mono, 0)))
+}
+
+// fail deals with an error of the log that is not a full disk: the store has taken the directory out of service, and the replica goes with it.
+func (p *partitionActor) fail(t *runtime.Turn, err error) {
+	p.shared.lost(t, p.replica.dir, err)
+	p.stop(err)
+}
+
+// note makes log lines and facts of what happened.
+func (p *partitionActor) note(n partition.Note) {
+	switch n.Kind {
+	case partition.NoteBecameLeader:
+		p.log.Debug().Int64("epoch", int64(n.LeaderEpoch)).Int64("offset", int64(n.Offset)).Msg("leading")
+	case partition.NoteBecameFollower:
+		p.log.Debug().Int64("epoch", int64(n.LeaderEpoch)).Msg("not leading")
+	case partition.NoteProduceFull:
+		p.shared.sampled.warn(codeProduceFull, p.replica, "too many acks=all writes wait; one was refused")
+	case partition.NoteFetchFull:
+		p.shared.sampled.warn(codeFetchFull, p.replica, "too many fetches wait; one was answered early")
+	case partition.NoteProducerEvicted:
+		p.shared.sampled.warn(codeProducersFull, p.replica, "too many idempotent producers; the quietest was forgotten")
+	}
+	p.shared.facts.partition(p.replica, n)
+}

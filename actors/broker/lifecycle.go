@@ -1,0 +1,201 @@
+package broker
+
+import (
+	"github.com/rs/zerolog"
+
+	"github.com/troupe-broker/troupe/actors/runtime"
+	"github.com/troupe-broker/troupe/cluster"
+	"github.com/troupe-broker/troupe/wire"
+	"github.com/troupe-broker/troupe/wire/ident"
+)
+
+// lifecycleActor is the broker's own membership: it registers this run with the controller, keeps it alive with heartbeats, asks to be unfenced when the
+// replicas serve, and to leave when the broker stops.
+//
+//	registering ── registered ──> fenced ── replicas ready, caught up ──> serving ── leave ──> leaving ── nothing left to move ──> left
+type lifecycleActor struct {
+	shared    *shared
+	log       zerolog.Logger
+	register  cluster.RegisterBroker // what to say of this run
+	serving   func()                 // told once, when the broker is unfenced
+	ready     bool                   // the replicas serve
+	known     bool                   // Root has said whether they do
+	epoch     ident.BrokerEpoch      // NoBrokerEpoch: not registered
+	unfenced  bool
+	asked     bool // a registration or heartbeat is under way
+	again     bool // another heartbeat is due at once
+	leaving   []*leave
+	left      bool
+	timer     *runtime.Timer
+	refusedAt wire.ErrorCode // the last refusal told, so that it is told once
+}
+
+const (
+	// registerRetry is the pause between attempts to register.
+	registerRetryMs = 100
+	// commandMs is how long the controller may take over a command of the broker's own.
+	commandMs = 30_000
+)
+
+// Messages of the lifecycle actor.
+type (
+	// readiness tells how many replicas do not serve yet.
+	readiness struct{ unready int }
+	// heard is the controller's answer.
+	heard struct{ reply cluster.Reply }
+	// leave asks for a controlled shutdown. done is told, once, when there is nothing left to move.
+	leave struct{ done func(ident.BrokerEpoch) }
+)
+
+// Bytes implements runtime.Message.
+func (*readiness) Bytes() int { return 0 }
+func (*heard) Bytes() int     { return 0 }
+func (*leave) Bytes() int     { return 0 }
+
+// Reject implements runtime.Rejecter.
+func (l *leave) Reject(error) { l.done(ident.NoBrokerEpoch) }
+
+// Started implements runtime.Starter. The first signalTick begins.
+func (l *lifecycleActor) Started(t *runtime.Turn) {
+	l.epoch = ident.NoBrokerEpoch
+	l.timer = t.NewTimer(signalTick)
+}
+
+// Turn implements runtime.Behaviour.
+func (l *lifecycleActor) Turn(t *runtime.Turn, batch []runtime.Message) {
+	for _, m := range batch {
+		switch m := m.(type) {
+		case *readiness:
+			l.known, l.ready = true, m.unready == 0
+			l.hurry(t)
+		case *heard:
+			l.heard(t, m.reply)
+		case *leave:
+			l.leaving = append(l.leaving, m)
+			l.hurry(t)
+		case signal:
+			l.attempt(t)
+		default:
+			panic("broker: the lifecycle actor got a message that it does not know")
+		}
+	}
+}
+
+// hurry sends a heartbeat now, or as soon as the one under way is answered.
+func (l *lifecycleActor) hurry(t *runtime.Turn) {
+	switch {
+	case l.left:
+		l.finish()
+	case l.asked:
+		l.again = true
+	default:
+		l.attempt(t)
+	}
+}
+
+// attempt registers, or sends a heartbeat.
+func (l *lifecycleActor) attempt(t *runtime.Turn) {
+	if l.asked || l.left {
+		return
+	}
+	mono, _ := t.Now()
+	deadline := mono + commandMs*millisecond
+	if l.epoch == ident.NoBrokerEpoch {
+		if len(l.leaving) > 0 {
+			l.depart() // never registered: nothing to leave
+			return
+		}
+		c := l.register
+		c.Deadline = deadline
+		l.propose(t, &c, &c.Ask)
+		return
+	}
+	c := &cluster.Heartbeat{
+		Broker: l.register.Broker, Epoch: l.epoch, Arrived: mono, WantFence: !l.known || !l.ready, WantShutdown: len(l.leaving) > 0,
+	}
+	if image := l.shared.image.Load(); image != nil {
+		c.Applied = image.Index()
+	}
+	c.Deadline = deadline
+	l.propose(t, c, &c.Ask)
+}
+
+func (l *lifecycleActor) propose(t *runtime.Turn, c cluster.Command, ask *cluster.Ask) {
+	l.asked = true
+	self := t.Self()
+	_ = t.Send(l.shared.controller, &proposal{command: c, ask: ask, answer: func(r cluster.Reply) { _ = self.Post(&heard{reply: r}) }}) // Reject answers
+}
+
+// heard takes in the controller's answer and sets the time of the next word.
+func (l *lifecycleActor) heard(t *runtime.Turn, r cluster.Reply) {
+	l.asked = false
+	pause := int64(registerRetryMs)
+	switch body := r.Body.(type) {
+	case *cluster.RegisterBrokerReply:
+		l.epoch, l.refusedAt = body.Epoch, wire.NoError
+		l.again = true
+		_ = t.Send(l.shared.root, &caughtUp{}) // gone only when the broker stops
+	case *cluster.HeartbeatReply:
+		pause = l.shared.settings.Load().HeartbeatMs
+		l.told(body)
+	default:
+		l.refused(r.Err)
+	}
+	if l.again && !l.left {
+		l.again = false
+		l.attempt(t)
+		return
+	}
+	l.timer.Reset(millis(pause))
+}
+
+// told takes in what a heartbeat brought.
+func (l *lifecycleActor) told(r *cluster.HeartbeatReply) {
+	l.refusedAt = wire.NoError
+	switch {
+	case len(l.leaving) > 0:
+		if r.ShouldShutDown {
+			l.depart()
+		}
+	case !r.Fenced && !l.unfenced:
+		l.unfenced = true
+		l.log.Info().Int64("epoch", int64(l.epoch)).Msg("serving")
+		l.serving()
+	case !r.CaughtUp && l.known && l.ready:
+		l.again = true
+	}
+}
+
+// refused goes on after an answer that was none. A broker whose epoch is stale registers anew.
+func (l *lifecycleActor) refused(err *cluster.Error) {
+	if err.Code == wire.StaleBrokerEpoch || err.Code == wire.BrokerIDNotRegistered {
+		l.epoch = ident.NoBrokerEpoch
+	}
+	if err.Code != l.refusedAt && err.Code != wire.NotController {
+		l.log.Warn().Err(err).Msg(codeRegistration + ": the controller refuses this broker; trying again")
+	}
+	l.refusedAt = err.Code
+	if len(l.leaving) > 0 {
+		l.depart() // a controller that does not answer moves nothing
+	}
+}
+
+// depart ends the membership.
+func (l *lifecycleActor) depart() {
+	l.left = true
+	l.timer.Stop()
+	l.finish()
+}
+
+func (l *lifecycleActor) finish() {
+	for _, w := range l.leaving {
+		w.done(l.epoch)
+	}
+	l.leaving = nil
+}
+
+// Stopping implements runtime.Stopper.
+func (l *lifecycleActor) Stopping(*runtime.Turn) { l.finish() }
+
+// Stopped implements runtime.Stopper.
+func (l *lifecycleActor) Stopped(*runtime.Turn) {}

@@ -1,0 +1,296 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/troupe-broker/troupe/actors/broker/handler"
+	"github.com/troupe-broker/troupe/actors/runtime"
+	"github.com/troupe-broker/troupe/wire/ident"
+)
+
+const (
+	// sweepEvery is how often stalled reservations are looked for while somebody waits for memory.
+	sweepEvery = 250 * time.Millisecond
+	// acceptBackOff is the pause after an error of accept, and between looks for a free place.
+	acceptBackOff = 100 * time.Millisecond
+	// idleSweepMin and idleSweepMax bound the interval at which idle connections are looked for.
+	idleSweepMin = 100 * time.Millisecond
+	idleSweepMax = 10 * time.Second
+)
+
+// listenerActor accepts connections on one address and is the parent of their sessions.
+type listenerActor struct {
+	shared   *shared
+	log      zerolog.Logger
+	name     string // of the listener
+	listener *net.TCPListener
+	places   *places
+	open     chan struct{} // closed when connections may be accepted
+
+	self     *runtime.Ref
+	group    sync.WaitGroup // the accepting goroutine, the readers, the waits for writability
+	idle     *runtime.Timer
+	sweep    *runtime.Timer
+	sweeping bool
+	stop     chan struct{}
+	next     uint64
+	draining []func() // told when the last session is gone
+
+	mu    sync.Mutex
+	conns map[*conn]struct{}
+}
+
+// drainListener asks for a stop: accept nothing more, finish what was begun. done is told, once, when the last session is gone.
+type drainListener struct{ done func() }
+
+// Bytes implements runtime.Message.
+func (*drainListener) Bytes() int { return 0 }
+
+// Reject implements runtime.Rejecter.
+func (d *drainListener) Reject(error) { d.done() }
+
+// Started implements runtime.Starter.
+func (l *listenerActor) Started(t *runtime.Turn) {
+	l.self, l.conns, l.stop = t.Self(), make(map[*conn]struct{}), make(chan struct{})
+	l.idle, l.sweep = t.NewTimer(signalTick), t.NewTimer(signalSweep)
+	l.idle.Reset(l.idleInterval())
+	l.group.Go(l.accept)
+}
+
+// Turn implements runtime.Behaviour.
+func (l *listenerActor) Turn(t *runtime.Turn, batch []runtime.Message) {
+	for _, m := range batch {
+		switch m := m.(type) {
+		case *drainListener:
+			l.draining = append(l.draining, m.done)
+			l.close()
+			l.each(func(c *conn) { _ = t.Send(c.session, signalDrain) }) // one that has stopped is drained
+		case signal:
+			l.signalled(t, m)
+		default:
+			panic("broker: a listener got a message that it does not know")
+		}
+	}
+	l.tellDrained()
+}
+
+func (l *listenerActor) signalled(t *runtime.Turn, m signal) {
+	switch m {
+	case signalTick:
+		l.closeIdle(t)
+		l.idle.Reset(l.idleInterval())
+	case signalShort:
+		if !l.sweeping {
+			l.sweeping = true
+			l.sweep.Reset(sweepEvery)
+		}
+	case signalSweep:
+		mono, _ := t.Now()
+		if l.sweeping = l.shared.credit.sweep(mono); l.sweeping {
+			l.sweep.Reset(sweepEvery)
+		}
+	default:
+		panic("broker: a listener got a signal that it does not know")
+	}
+}
+
+// Terminated implements runtime.Watcher: a session is gone.
+func (l *listenerActor) Terminated(*runtime.Turn, *runtime.Ref) { l.tellDrained() }
+
+func (l *listenerActor) tellDrained() {
+	if len(l.draining) == 0 {
+		return
+	}
+	l.mu.Lock()
+	left := len(l.conns)
+	l.mu.Unlock()
+	if left > 0 {
+		return
+	}
+	for _, done := range l.draining {
+		done()
+	}
+	l.draining = nil
+}
+
+// close stops accepting.
+func (l *listenerActor) close() {
+	select {
+	case <-l.stop:
+		return
+	default:
+	}
+	close(l.stop)
+	l.places.wake()
+	if err := l.listener.Close(); err != nil {
+		l.log.Debug().Err(err).Msg("closing the listener")
+	}
+}
+
+// Stopping implements runtime.Stopper.
+func (l *listenerActor) Stopping(*runtime.Turn) {
+	l.close()
+	l.each(func(c *conn) { c.socket.Close() })
+}
+
+// Stopped implements runtime.Stopper: the sessions have stopped, so that their goroutines end.
+func (l *listenerActor) Stopped(*runtime.Turn) {
+	l.group.Wait()
+	l.tellDrained()
+}
+
+func (l *listenerActor) each(f func(*conn)) {
+	l.mu.Lock()
+	conns := make([]*conn, 0, len(l.conns))
+	for c := range l.conns {
+		conns = append(conns, c)
+	}
+	l.mu.Unlock()
+	for _, c := range conns {
+		f(c)
+	}
+}
+
+func (l *listenerActor) idleInterval() time.Duration {
+	ms := l.shared.settings.Load().ConnectionIdleMs
+	if ms < 0 {
+		return idleSweepMax
+	}
+	return min(max(millis(ms)/10, idleSweepMin), idleSweepMax)
+}
+
+// closeIdle asks the sessions of quiet connections to end, if they have nothing to do either.
+func (l *listenerActor) closeIdle(t *runtime.Turn) {
+	ms := l.shared.settings.Load().ConnectionIdleMs
+	if ms < 0 {
+		return
+	}
+	mono, _ := t.Now()
+	quiet := mono - ident.Instant(millis(ms))
+	l.each(func(c *conn) {
+		if ident.Instant(c.active.Load()) < quiet {
+			_ = t.Send(c.session, signalIdle) // one that has stopped is not idle
+		}
+	})
+}
+
+// accept is the goroutine that accepts.
+func (l *listenerActor) accept() {
+	select {
+	case <-l.open:
+	case <-l.stop:
+		return
+	}
+	for l.places.await(l.stop, l.shared.settings.Load().ConnectionsMax) {
+		c, err := l.listener.AcceptTCP()
+		if err != nil {
+			l.places.leave()
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			if skipped, ok := l.shared.sampled.due(codeDescriptors); ok {
+				l.log.Error().Err(err).Int("skipped", skipped).Msg(codeDescriptors + ": a connection could not be accepted; trying again")
+			}
+			l.pause()
+			continue
+		}
+		if err := l.admit(c); err != nil {
+			l.shared.metrics.refused.Add(1)
+			l.shared.sampled.closed(&handler.Client{Address: addressOf(c)}, err)
+			_ = c.Close() // it was never used
+			l.places.leave()
+		}
+	}
+}
+
+// pause waits a moment.
+func (l *listenerActor) pause() {
+	over := make(chan struct{})
+	alarm := l.shared.system.Clock().NewAlarm(func() { close(over) })
+	alarm.Set(acceptBackOff)
+	select {
+	case <-over:
+	case <-l.stop:
+		alarm.Cancel()
+	}
+}
+
+func addressOf(c *net.TCPConn) netip.AddrPort {
+	a, ok := c.RemoteAddr().(*net.TCPAddr)
+	if !ok {
+		return netip.AddrPort{}
+	}
+	ap := a.AddrPort()
+	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+}
+
+// admit starts the session and the reader of a connection.
+func (l *listenerActor) admit(tcp *net.TCPConn) error {
+	address := addressOf(tcp)
+	settings := l.shared.settings.Load()
+	if !l.places.enter(address.Addr(), settings.ConnectionsPerIPMax) {
+		return &limitError{codeTooManyPerIP, fmt.Sprintf("max.connections.per.ip allows %d connections of one address", settings.ConnectionsPerIPMax)}
+	}
+	c, err := l.start(tcp, address)
+	if err != nil {
+		l.places.exit(address.Addr())
+		return err
+	}
+	l.shared.metrics.accepted.Add(1)
+	l.shared.metrics.open.Add(1)
+	l.group.Go(c.read)
+	return nil
+}
+
+func (l *listenerActor) start(tcp *net.TCPConn, address netip.AddrPort) (*conn, error) {
+	settings := l.shared.settings.Load()
+	if n := int(settings.SendBufferBytes); n >= 0 {
+		if err := tcp.SetWriteBuffer(n); err != nil {
+			return nil, err
+		}
+	}
+	if n := int(settings.ReceiveBufferBytes); n >= 0 {
+		if err := tcp.SetReadBuffer(n); err != nil {
+			return nil, err
+		}
+	}
+	sock, err := newSocket(tcp, l.shared.system.Clock(), func(f func()) { l.group.Go(f) })
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{socket: sock, shared: l.shared, peer: address.Addr(), credit: make(chan struct{}, 1)}
+	c.feed = newFeed(l.shared, c)
+	c.active.Store(int64(c.now()))
+	s := &session{transport: sock, gate: c.gate, left: func() { l.gone(c) }}
+	s.client = handler.Client{Address: address, Listener: l.name, Principal: "User:ANONYMOUS"}
+	l.next++
+	l.mu.Lock()
+	l.conns[c] = struct{}{}
+	l.mu.Unlock()
+	c.feed.session, err = spawnSession(l.shared, l.self, l.places.number(), fmt.Sprintf("session-%d", l.next), s)
+	if err != nil {
+		l.mu.Lock()
+		delete(l.conns, c)
+		l.mu.Unlock()
+		return nil, err
+	}
+	sock.self = c.feed.session
+	return c, nil
+}
+
+// gone forgets a connection whose session has stopped.
+func (l *listenerActor) gone(c *conn) {
+	l.mu.Lock()
+	delete(l.conns, c)
+	l.mu.Unlock()
+	l.places.exit(c.peer)
+	l.places.leave()
+	l.shared.metrics.open.Add(-1)
+}

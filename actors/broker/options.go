@@ -1,0 +1,74 @@
+package broker
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+
+	"github.com/rs/zerolog"
+
+	"github.com/troupe-broker/troupe/actors/runtime"
+	"github.com/troupe-broker/troupe/cluster"
+	"github.com/troupe-broker/troupe/cluster/config"
+	"github.com/troupe-broker/troupe/store"
+)
+
+// Options say what broker to start.
+type Options struct {
+	// Static are the broker's configs from file, environment and flags, checked by the config package.
+	Static config.Set
+}
+
+// World is everything of the outside that a broker touches, so that a simulation can be the world.
+type World struct {
+	FS           store.FS
+	System       *runtime.System
+	Rand         io.Reader // ids of clusters, directories, topics, fetch sessions
+	Log          zerolog.Logger
+	BuildVersion string
+
+	// Background runs jobs one after another off the caller's goroutine; see store.DirectoryOptions. Nil runs them in place, as simulations want.
+	Background func(job func())
+	// Parallel bounds the goroutines of a flush round; 1 starts none, as simulations want. 0: the store's default.
+	Parallel int
+	// Listen opens the listeners. Nil: none are opened, and connections come by Broker.Connect.
+	Listen func(l config.Listener) (*net.TCPListener, error)
+}
+
+// ListenTCP opens a listener of the machine.
+func ListenTCP(l config.Listener) (*net.TCPListener, error) {
+	address, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(l.Host, strconv.Itoa(int(l.Port))))
+	if err != nil {
+		return nil, fmt.Errorf("listener %s: %w", l.Name, err)
+	}
+	t, err := net.ListenTCP("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listener %s: %w", l.Name, err)
+	}
+	return t, nil
+}
+
+// Sizes that no config key names.
+const (
+	// creditDefault is the memory of requests under way when queued.max.request.bytes is -1.
+	creditDefault = 64 << 20
+	// creditMin is the least that works: eight small frames.
+	creditMin = 1 << 20
+	// buffersKept is how much of the credit's memory is kept for reuse, as a divisor.
+	buffersKept = 2
+	// ioWorkers and recoveryWorkers are the goroutines that wait for disks.
+	ioWorkers       = 4
+	recoveryWorkers = 2
+)
+
+// creditSize is the size of the pool.
+func creditSize(v *config.BrokerValues) int64 {
+	if v.QueuedRequestBytesMax < 0 {
+		return creditDefault
+	}
+	return max(v.QueuedRequestBytesMax, creditMin)
+}
+
+// features are what this build can serve. There are none to finalise yet: what a client sees is what is served.
+var features []cluster.FeatureRange

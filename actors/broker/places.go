@@ -1,0 +1,86 @@
+package broker
+
+import (
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// descriptorShare is the part of the process's file descriptors, in percent, that connections may use; the rest is the storage's.
+const descriptorShare = 80
+
+// places counts the connections of a broker, all listeners together.
+type places struct {
+	descriptors int // that connections may use
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	taken   int
+	byIP    map[netip.Addr]int
+
+	sessions atomic.Uint64
+}
+
+func newPlaces() *places {
+	p := &places{descriptors: 1 << 30, byIP: make(map[netip.Addr]int)}
+	p.changed = sync.NewCond(&p.mu)
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err == nil && limit.Cur < 1<<30 {
+		p.descriptors = max(int(limit.Cur)*descriptorShare/100, 1)
+	}
+	return p
+}
+
+// await waits for a place and takes it; false: stop was closed. At the limit nobody is turned away: who connects waits in the kernel's queue.
+func (p *places) await(stop <-chan struct{}, connectionsMax int32) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		select {
+		case <-stop:
+			return false
+		default:
+		}
+		if p.taken < min(int(connectionsMax), p.descriptors) {
+			p.taken++
+			return true
+		}
+		p.changed.Wait()
+	}
+}
+
+// wake makes await look again.
+func (p *places) wake() { p.changed.Broadcast() }
+
+// leave gives a place back.
+func (p *places) leave() {
+	p.mu.Lock()
+	p.taken--
+	p.mu.Unlock()
+	p.changed.Broadcast()
+}
+
+// enter counts a connection of an address; false: the address has as many as it may.
+func (p *places) enter(ip netip.Addr, perIPMax int32) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.byIP[ip] >= int(perIPMax) {
+		return false
+	}
+	p.byIP[ip]++
+	return true
+}
+
+// exit is the opposite of enter.
+func (p *places) exit(ip netip.Addr) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.byIP[ip]--; p.byIP[ip] <= 0 {
+		delete(p.byIP, ip)
+	}
+}
+
+// number names a session, uniquely in this process as far as 32 bits go.
+func (p *places) number() uint64 { return p.sessions.Add(1) & 0xffffffff }

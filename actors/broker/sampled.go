@@ -1,0 +1,110 @@
+package broker
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/rs/zerolog"
+
+	"github.com/troupe-broker/troupe/actors/broker/handler"
+	"github.com/troupe-broker/troupe/actors/runtime"
+	"github.com/troupe-broker/troupe/store"
+	"github.com/troupe-broker/troupe/wire"
+	"github.com/troupe-broker/troupe/wire/ident"
+)
+
+// sampleEvery is how often one kind of line that clients can cause is written. What is left out is counted and told with the next line.
+const sampleEvery = ident.Instant(1e9)
+
+// sampledLog writes log lines that somebody outside can cause at will: one a second of each kind.
+type sampledLog struct {
+	log   zerolog.Logger
+	clock runtime.Clock
+
+	mu   sync.Mutex
+	last map[string]sample // by code: a closed set
+}
+
+type sample struct {
+	at      ident.Instant
+	skipped int
+}
+
+func newSampledLog(log zerolog.Logger, clock runtime.Clock) *sampledLog {
+	return &sampledLog{log: log, clock: clock, last: make(map[string]sample)}
+}
+
+// due says whether a line of this kind may be written, and how many were left out before it.
+func (s *sampledLog) due(code string) (skipped int, ok bool) {
+	now, _ := s.clock.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, seen := s.last[code]
+	if seen && now-l.at < sampleEvery {
+		l.skipped++
+		s.last[code] = l
+		return 0, false
+	}
+	s.last[code] = sample{at: now}
+	return l.skipped, true
+}
+
+// closed tells why a connection was closed by this side.
+func (s *sampledLog) closed(c *handler.Client, reason error) {
+	code := codeOf(reason)
+	if skipped, ok := s.due(code); ok {
+		s.log.Warn().Str("client", c.ID).Stringer("address", c.Address).Str("software", c.SoftwareName).Int("skipped", skipped).Err(reason).Msg("connection closed")
+	}
+}
+
+// codeOf finds the code in an error that is told to operators, "" for one of the network.
+func codeOf(err error) string {
+	var protocol *wire.ProtocolError
+	var unsupported *wire.UnsupportedError
+	var limit *limitError
+	var silent *silentRefusal
+	switch {
+	case errors.As(err, &protocol):
+		return protocol.Code
+	case errors.As(err, &unsupported):
+		return wire.CodeNotServed
+	case errors.As(err, &limit):
+		return limit.code
+	case errors.As(err, &silent):
+		return codeSilentRefusal
+	}
+	return ""
+}
+
+// limitError says that a limit of the broker ended a connection.
+type limitError struct {
+	code   string
+	reason string
+}
+
+// Error prints code and reason.
+func (e *limitError) Error() string { return e.code + ": " + e.reason }
+
+// warn tells of a replica that reached a limit.
+func (s *sampledLog) warn(code string, r *replica, what string) {
+	if skipped, ok := s.due(code); ok {
+		s.log.Warn().Str("topic", r.tp.Topic).Int32("partition", r.tp.Partition).Int("skipped", skipped).Msg(code + ": " + what)
+	}
+}
+
+// noSpace tells that a disk is full.
+func (s *sampledLog) noSpace(r *replica, err error) {
+	if skipped, ok := s.due(codeDiskFull); ok {
+		s.log.Error().Str("topic", r.tp.Topic).Int32("partition", r.tp.Partition).Int("skipped", skipped).Err(err).
+			Msg(codeDiskFull + ": the disk is full: writes are refused with a retriable error, reads go on; delete topics or records, or add space")
+	}
+}
+
+// damaged tells of records that could not be read.
+func (s *sampledLog) damaged(r *replica, err error) {
+	if errors.Is(err, store.ErrDamaged) {
+		if skipped, ok := s.due(codeDamage); ok {
+			s.log.Error().Str("topic", r.tp.Topic).Int32("partition", r.tp.Partition).Int("skipped", skipped).Err(err).Msg("damaged records are not served")
+		}
+	}
+}

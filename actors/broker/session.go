@@ -1,0 +1,334 @@
+package broker
+
+import (
+	"errors"
+	"io"
+
+	"github.com/troupe-broker/troupe/actors/broker/handler"
+	"github.com/troupe-broker/troupe/actors/runtime"
+	"github.com/troupe-broker/troupe/wire"
+	"github.com/troupe-broker/troupe/wire/ident"
+)
+
+// overlapMax is how many requests of one connection may be under way at once. A client keeps five in flight; more would only hold memory.
+const overlapMax = 64
+
+// session is the actor of one connection. The intake sends it complete requests; it begins them in order, and writes the answers in order.
+//
+// Kafka works on one request of a connection at a time. So does a session, but for runs of Produce requests: these overlap, because each waits for a
+// disk, and partitions keep their order. Whatever else comes waits until everything before it is answered. While something waits, or answers cannot be
+// written, the gate is closed and the connection is not read.
+type session struct {
+	shared    *shared
+	self      *runtime.Ref
+	id        uint64
+	transport Transport
+	gate      *gate
+	client    handler.Client
+	ports     ports
+	left      func() // told when the session has stopped
+
+	waiting  frameQueue  // complete requests that were not begun
+	ops      []operation // begun, in the order of the requests
+	out      output
+	requests uint32 // how many ids were given to partitions
+	progress bool   // something was answered in this turn
+
+	fetchTimer *runtime.Timer
+	fetchArmed ident.Instant // when the timer goes off; 0: it is not armed
+
+	draining bool  // begin nothing new; close when everything is answered
+	ended    bool  // the connection is over; wait for what is out, then stop
+	stopping bool  // no more messages will come
+	reason   error // why
+}
+
+// operation is one request that was begun.
+type operation interface {
+	requested() *request
+	ready() bool                              // the answer can be encoded
+	overlaps() bool                           // the next request may begin before this one is answered, if it is of the same kind
+	encode(s *session) error                  // appends the answer to the output; an error closes the connection
+	abandon(t *runtime.Turn, s *session) bool // the connection is over: hurry; false when something is still out
+	recycle()                                 // lets go of the request
+}
+
+// request is what every operation knows of its request.
+type request struct {
+	header wire.RequestHeader
+	frame  frame
+	began  ident.Instant
+}
+
+func (r *request) requested() *request { return r }
+
+// hangup tells a session that its connection is over.
+type hangup struct{ reason error }
+
+// Bytes implements runtime.Message.
+func (*hangup) Bytes() int { return 0 }
+
+// Started implements runtime.Starter.
+func (s *session) Started(t *runtime.Turn) { s.self = t.Self() }
+
+// Turn implements runtime.Behaviour.
+func (s *session) Turn(t *runtime.Turn, batch []runtime.Message) {
+	for _, m := range batch {
+		s.take(t, m)
+	}
+	s.advance(t)
+}
+
+func (s *session) take(t *runtime.Turn, m runtime.Message) {
+	switch m := m.(type) {
+	case *requests:
+		s.arrived(m)
+	case *produceWrite:
+		s.produced(m)
+	case *fetchRead:
+		s.fetched(m)
+	case *continuation:
+		s.ports.turn = t
+		m.run()
+		s.ports.turn = nil
+		s.progress = true
+	case *hangup:
+		s.end(m.reason)
+	case signal:
+		s.signalled(t, m)
+	default:
+		panic("broker: a session got a message that it does not know")
+	}
+}
+
+func (s *session) signalled(t *runtime.Turn, m signal) {
+	switch m {
+	case signalWritable, signalProceed, signalWarm:
+		s.out.resume()
+	case signalFetchDue:
+		s.fetchDue(t)
+	case signalDrain:
+		s.draining, s.reason = true, errDrained
+		s.waiting.drop()
+		if len(s.ops) > 0 {
+			if op, ok := s.ops[0].(*fetchOp); ok {
+				op.enough = true
+			}
+		}
+	case signalIdle:
+		if len(s.ops) == 0 && s.waiting.empty() && s.out.empty() {
+			s.end(errIdle)
+		}
+	default:
+		panic("broker: a session got a signal that it does not know")
+	}
+}
+
+// arrived queues complete requests.
+func (s *session) arrived(r *requests) {
+	if s.ended {
+		r.Reject(nil)
+		return
+	}
+	for i := range r.frames {
+		s.waiting.push(r.frames[i])
+	}
+	r.recycle()
+}
+
+// advance does what the messages of a turn made possible: go on with fetches, write answers, begin requests, in this order, until nothing moves.
+func (s *session) advance(t *runtime.Turn) {
+	for {
+		s.answer(t)
+		if s.ended || !s.begin(t) {
+			break
+		}
+	}
+	if !s.ended {
+		s.write(t)
+	}
+	s.settle(t)
+}
+
+// answer encodes the answers that are ready, up to the first that is not.
+func (s *session) answer(t *runtime.Turn) {
+	n := 0
+	for _, op := range s.ops {
+		if f, ok := op.(*fetchOp); ok && !s.ended {
+			f.goOn(t, s)
+		}
+		if s.ended || !op.ready() {
+			break
+		}
+		if err := op.encode(s); err != nil {
+			s.end(err)
+			break
+		}
+		s.observe(t, op)
+		op.recycle()
+		n++
+	}
+	if n > 0 {
+		rest := copy(s.ops, s.ops[n:])
+		clear(s.ops[rest:])
+		s.ops = s.ops[:rest]
+	}
+}
+
+// begin starts the requests that may start now, and says whether one can be answered already.
+func (s *session) begin(t *runtime.Turn) (again bool) {
+	for !s.waiting.empty() && !s.draining && !s.ended && s.out.state != outputBlocked {
+		f := s.waiting.front()
+		if len(s.ops) > 0 && !s.mayOverlap(f) {
+			return again
+		}
+		s.waiting.pop()
+		op, err := s.start(t, f)
+		if err != nil {
+			f.chunk.release()
+			s.refuse(err)
+			return true
+		}
+		if op == nil {
+			continue // answered, or closed, on the way
+		}
+		s.ops = append(s.ops, op)
+		again = again || op.ready()
+	}
+	return again
+}
+
+// mayOverlap says whether a request may begin though others are under way.
+func (s *session) mayOverlap(f frame) bool {
+	return f.api.Key == wire.KeyProduce && len(s.ops) < overlapMax && s.ops[len(s.ops)-1].overlaps()
+}
+
+// start parses the header of a request and begins it.
+func (s *session) start(t *runtime.Turn, f frame) (operation, error) {
+	header, body, err := wire.ParseRequestHeader(f.body)
+	if err != nil {
+		var unsupported *wire.UnsupportedError
+		if errors.As(err, &unsupported) && header.Key == wire.KeyApiVersions && header.API != nil {
+			return s.startUnknownApiVersions(request{header: header, frame: f}), nil
+		}
+		return nil, err
+	}
+	began, _ := t.Now()
+	r := request{header: header, frame: f, began: began}
+	s.client.Name(header.ClientID)
+	switch header.Key {
+	case wire.KeyProduce:
+		return s.startProduce(t, r, body)
+	case wire.KeyFetch:
+		return s.startFetch(t, r, body)
+	}
+	return s.startCall(t, r, body)
+}
+
+// refuse closes the connection over a request that cannot be answered.
+func (s *session) refuse(err error) {
+	// Requests before this one are answered first, as a client that reads its answers in order expects.
+	s.draining = true
+	s.reason = err
+	s.waiting.drop()
+}
+
+// write sends what can be sent.
+func (s *session) write(t *runtime.Turn) {
+	blocked := s.out.state
+	if err := s.out.write(s.transport); err != nil {
+		s.end(err)
+		return
+	}
+	switch s.out.state {
+	case outputBlocked:
+		if blocked != outputBlocked {
+			s.transport.WhenWritable()
+		}
+	case outputMore:
+		if blocked != outputMore {
+			_ = t.Send(s.self, signalProceed) // refused only when the session stops
+		}
+	case outputCold:
+		if blocked != outputCold {
+			s.shared.warm(t, s.self, s.out.cold)
+		}
+	}
+}
+
+// settle opens or closes the gate, and ends a session that has nothing left to do.
+func (s *session) settle(t *runtime.Turn) {
+	if s.draining && !s.ended && len(s.ops) == 0 && s.out.empty() {
+		s.end(s.reason)
+	}
+	if !s.ended {
+		s.gate.set(!s.waiting.empty() || s.draining || s.out.state == outputBlocked || len(s.ops) >= overlapMax)
+		return
+	}
+	s.gate.set(false)
+	s.abandon(t)
+	if len(s.ops) == 0 {
+		t.Stop()
+	}
+}
+
+// abandon hurries the operations of a connection that is over, and lets go of those that have nothing out.
+func (s *session) abandon(t *runtime.Turn) {
+	left := s.ops[:0]
+	for _, op := range s.ops {
+		if !op.abandon(t, s) {
+			left = append(left, op)
+			continue
+		}
+		op.recycle()
+	}
+	clear(s.ops[len(left):])
+	s.ops = left
+}
+
+// end closes the connection. What is out at partitions still comes back.
+func (s *session) end(reason error) {
+	if s.ended {
+		return
+	}
+	s.ended, s.reason = true, reason
+	s.transport.Close()
+	s.waiting.drop()
+	s.out.drop()
+	if reason != nil && !errors.Is(reason, io.EOF) && !errors.Is(reason, errDrained) {
+		s.shared.closed(&s.client, reason)
+	}
+}
+
+// Stopping implements runtime.Stopper: the session stops because everything is done, because of a bug, or because the broker does not wait any more.
+func (s *session) Stopping(t *runtime.Turn) {
+	s.stopping = true
+	s.end(nil)
+	s.gate.set(false)
+	s.abandon(t)
+}
+
+// Stopped implements runtime.Stopper. Operations that are still out let go of their requests when they land.
+func (s *session) Stopped(*runtime.Turn) { s.left() }
+
+// nextRequest gives a partition a name for something it will answer, unique among all that are open.
+func (s *session) nextRequest() ident.RequestID {
+	s.requests++
+	if s.requests == 0 {
+		s.requests = 1
+	}
+	return ident.RequestID(s.id<<32 | uint64(s.requests))
+}
+
+// beginAnswer appends the header of an answer to the output.
+func (s *session) beginAnswer(r *request, sizeHint int) (at int, dst []byte) {
+	dst = s.out.begin(sizeHint)
+	return len(dst), wire.BeginResponse(dst, r.header.API, r.header.Version, r.header.CorrelationID)
+}
+
+// endAnswer ends the answer at dst[at:], to which regions of so many bytes belong.
+func (s *session) endAnswer(at int, dst []byte, regions int64) error {
+	err := wire.EndResponse(dst, at, regions)
+	s.out.end(dst)
+	return err
+}

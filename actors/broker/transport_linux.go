@@ -1,0 +1,213 @@
+package broker
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/troupe-broker/troupe/actors/runtime"
+)
+
+const (
+	// stalledWriteMax is how long a peer may take no byte of an answer.
+	stalledWriteMax = 30 * time.Second
+	// vectorMax is the number of slices of one write.
+	vectorMax = 64
+)
+
+// socket is the Transport of a TCP connection, and the blocking half that its reader and the wait for writability use. Writes are one system call each,
+// with MSG_DONTWAIT whatever the descriptor's mode; only the wait for writability parks, on a goroutine of its own.
+type socket struct {
+	conn  *net.TCPConn
+	raw   syscall.RawConn
+	clock runtime.Clock
+	self  *runtime.Ref // the session
+	wait  func(func()) // starts the waiting goroutine; its owner waits for it
+
+	once   sync.Once
+	closed chan struct{} // closed by Close
+
+	// One write attempt: arguments and results of attempt.
+	vec     [vectorMax]unix.Iovec
+	vecLen  int
+	flags   int
+	fd      uintptr // of the file to send
+	off     int64
+	want    int
+	sent    int
+	err     error
+	attempt func(fd uintptr) bool
+	file    func(fd uintptr) bool
+
+	// One read attempt.
+	space   func() []byte
+	nothing func()
+	got     int
+	readErr error
+	read    func(fd uintptr) bool
+}
+
+func newSocket(conn *net.TCPConn, clock runtime.Clock, wait func(func())) (*socket, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	s := &socket{conn: conn, raw: raw, clock: clock, wait: wait, closed: make(chan struct{})}
+	s.attempt, s.file, s.read = s.tryWrite, s.trySendFile, s.tryRead
+	return s, nil
+}
+
+// Write implements Transport with one sendmsg.
+func (s *socket) Write(vec [][]byte, more bool) (int, error) {
+	s.vecLen = 0
+	for _, b := range vec {
+		if len(b) == 0 {
+			continue
+		}
+		if s.vecLen == vectorMax {
+			break
+		}
+		s.vec[s.vecLen].Base = unsafe.SliceData(b)
+		s.vec[s.vecLen].SetLen(len(b))
+		s.vecLen++
+	}
+	s.flags = unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL
+	if more {
+		s.flags |= unix.MSG_MORE
+	}
+	s.sent, s.err = 0, nil
+	err := s.raw.Write(s.attempt)
+	clear(s.vec[:s.vecLen])
+	if err != nil {
+		return 0, err
+	}
+	return s.sent, s.err
+}
+
+func (s *socket) tryWrite(fd uintptr) bool {
+	msg := unix.Msghdr{Iov: &s.vec[0]}
+	msg.SetIovlen(s.vecLen)
+	for {
+		n, _, errno := unix.Syscall(unix.SYS_SENDMSG, fd, uintptr(unsafe.Pointer(&msg)), uintptr(s.flags))
+		switch errno {
+		case 0:
+			s.sent = int(n)
+		case unix.EINTR:
+			continue
+		case unix.EAGAIN:
+		default:
+			s.err = errno
+		}
+		return true
+	}
+}
+
+// SendFile implements Transport. The explicit offset leaves the file's own position alone: several sessions send the same file.
+func (s *socket) SendFile(fd uintptr, off int64, n int) (int, error) {
+	s.fd, s.off, s.want, s.sent, s.err = fd, off, n, 0, nil
+	if err := s.raw.Write(s.file); err != nil {
+		return 0, err
+	}
+	return s.sent, s.err
+}
+
+func (s *socket) trySendFile(fd uintptr) bool {
+	for s.sent < s.want {
+		n, err := unix.Sendfile(int(fd), int(s.fd), &s.off, s.want-s.sent)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err == unix.EAGAIN:
+			return true
+		case err != nil:
+			s.err = err
+			return true
+		case n == 0:
+			s.err = errShortFile
+			return true
+		}
+		s.sent += n
+	}
+	return true
+}
+
+// ZeroCopy implements Transport.
+func (s *socket) ZeroCopy() bool { return true }
+
+// WhenWritable implements Transport: a goroutine parks until the kernel takes bytes again.
+func (s *socket) WhenWritable() { s.wait(s.awaitWritable) }
+
+func (s *socket) awaitWritable() {
+	_, wall := s.clock.Now()
+	if err := s.conn.SetWriteDeadline(time.UnixMilli(int64(wall)).Add(stalledWriteMax)); err != nil {
+		s.tell(&hangup{reason: err})
+		return
+	}
+	err := s.raw.Write(func(fd uintptr) bool {
+		// The poller was re-armed just now and tells changes only: what changed before has to be asked for.
+		poll := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+		n, err := unix.Poll(poll[:], 0)
+		return n > 0 || err != nil && err != unix.EINTR
+	})
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		s.tell(&hangup{reason: errStalled})
+	case err != nil:
+		s.tell(&hangup{reason: err})
+	default:
+		s.tell(signalWritable)
+	}
+}
+
+// tell posts to the session; when that is gone, so is the reason to tell.
+func (s *socket) tell(m runtime.Message) { _ = s.self.Post(m) }
+
+// Close implements Transport. The reader's next read fails.
+func (s *socket) Close() {
+	s.once.Do(func() {
+		close(s.closed)
+		_ = s.conn.Close() // an error of a socket that is given up changes nothing
+	})
+}
+
+// receive waits until bytes have come, asks space for a buffer only then, and reads once into it. When space has none to give it returns 0 at once.
+// nothing is called before it parks, to take back what space gave.
+func (s *socket) receive(space func() []byte, nothing func()) (int, error) {
+	s.space, s.nothing, s.got, s.readErr = space, nothing, 0, nil
+	if err := s.raw.Read(s.read); err != nil {
+		return 0, err
+	}
+	return s.got, s.readErr
+}
+
+func (s *socket) tryRead(fd uintptr) bool {
+	b := s.space()
+	if len(b) == 0 {
+		return true
+	}
+	for {
+		n, err := unix.Read(int(fd), b)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err == unix.EAGAIN:
+			s.nothing()
+			return false
+		case err != nil:
+			s.readErr = err
+			return true
+		case n == 0:
+			s.readErr = io.EOF
+			return true
+		}
+		s.got = n
+		return true
+	}
+}
