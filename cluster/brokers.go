@@ -59,7 +59,7 @@ func (c *Controller) checkRegistration(now Now, cmd *RegisterBroker) *Error {
 		}
 	}
 	old, known := c.next.Broker(cmd.Broker)
-	if s := c.sessions[cmd.Broker]; known && old.Incarnation != cmd.Incarnation && cmd.Broker != c.options.Broker && s.alive && !c.expired(now, s) {
+	if s := c.sessions[cmd.Broker]; known && !old.Fenced && old.Incarnation != cmd.Incarnation && cmd.Broker != c.options.Broker && s.alive && !c.expired(now, s) {
 		return refuse(wire.DuplicateBrokerRegistration, "another process is registered as broker %d and alive; give each broker its own id", cmd.Broker)
 	}
 	return nil

@@ -11,44 +11,67 @@ import (
 
 // delta turns what the batch touched into what it changed.
 func (a *applier) delta() *Delta {
-	d := &Delta{Index: a.to.index, Features: a.features, Voters: a.voters}
+	d := &Delta{
+		Index:    a.to.index,
+		Features: a.features && !slices.Equal(a.from.features, a.to.features),
+		Voters:   a.voters && !slices.Equal(a.from.voters, a.to.voters),
+	}
 	slices.SortFunc(a.topics, ident.TopicID.Compare)
+	var touched []TopicDelta
 	for _, id := range slices.Compact(a.topics) {
 		from, _ := a.from.ids.get(id)
 		to, _ := a.to.ids.get(id)
-		d.topic(from, to)
+		if from != nil || to != nil { // else it was created and deleted within the batch
+			touched = append(touched, TopicDelta{From: from, To: to})
+		}
 	}
+	d.topics(touched)
 	slices.Sort(a.brokers)
 	for _, id := range slices.Compact(a.brokers) {
 		from, _ := a.from.brokers.get(id)
 		to, _ := a.to.brokers.get(id)
-		d.Brokers = append(d.Brokers, BrokerDelta{ID: id, From: from, To: to})
+		d.broker(id, from, to)
 	}
-	d.Configs = append(d.Configs, a.configs...)
+	for _, r := range a.configs {
+		from, _ := a.from.configs.get(r)
+		to, _ := a.to.configs.get(r)
+		if !slices.Equal(from, to) {
+			d.Configs = append(d.Configs, r)
+		}
+	}
 	d.sort()
 	return d
+}
+
+// broker adds a broker that changed. Either side may be nil.
+func (d *Delta) broker(id ident.BrokerID, from, to *Broker) {
+	if from == to || from != nil && to != nil && from.equal(to) {
+		return
+	}
+	d.Brokers = append(d.Brokers, BrokerDelta{ID: id, From: from, To: to})
 }
 
 // diff compares two images in full: what a snapshot changed.
 func diff(from, to *Image) *Delta {
 	d := &Delta{Index: to.index, Whole: true, Features: !slices.Equal(from.features, to.features), Voters: !slices.Equal(from.voters, to.voters)}
+	var touched []TopicDelta
 	for _, t := range from.topics.all() {
 		other, _ := to.ids.get(t.ID)
-		d.topic(t, other)
+		touched = append(touched, TopicDelta{From: t, To: other})
 	}
 	for _, t := range to.topics.all() {
 		if _, ok := from.ids.get(t.ID); !ok {
-			d.topic(nil, t)
+			touched = append(touched, TopicDelta{To: t})
 		}
 	}
+	d.topics(touched)
 	for id, b := range from.brokers.all() {
-		if other, _ := to.brokers.get(id); other == nil || !b.equal(other) {
-			d.Brokers = append(d.Brokers, BrokerDelta{ID: id, From: b, To: other})
-		}
+		other, _ := to.brokers.get(id)
+		d.broker(id, b, other)
 	}
 	for id, b := range to.brokers.all() {
 		if _, ok := from.brokers.get(id); !ok {
-			d.Brokers = append(d.Brokers, BrokerDelta{ID: id, To: b})
+			d.broker(id, nil, b)
 		}
 	}
 	for r, s := range from.configs.all() {
@@ -65,11 +88,36 @@ func diff(from, to *Image) *Delta {
 	return d
 }
 
-// topic adds what changed in one topic. Either side may be nil.
-func (d *Delta) topic(from, to *Topic) {
-	if from == nil && to == nil {
-		return // created and deleted within the batch
+// topics adds what changed in topics, in the order of their names. A deleted topic comes before a new one of its name.
+func (d *Delta) topics(touched []TopicDelta) {
+	slices.SortFunc(touched, func(x, y TopicDelta) int {
+		if c := strings.Compare(x.either().Name, y.either().Name); c != 0 {
+			return c
+		}
+		return cmp.Compare(x.rank(), y.rank())
+	})
+	for _, t := range touched {
+		d.topic(t.From, t.To)
 	}
+}
+
+// either is the topic as it is, or as it was.
+func (t TopicDelta) either() *Topic {
+	if t.To != nil {
+		return t.To
+	}
+	return t.From
+}
+
+func (t TopicDelta) rank() int {
+	if t.To == nil {
+		return 0
+	}
+	return 1
+}
+
+// topic adds what changed in one topic. One side may be nil.
+func (d *Delta) topic(from, to *Topic) {
 	if from == nil || to == nil || len(from.Partitions) != len(to.Partitions) || !slices.Equal(from.Configs, to.Configs) {
 		d.Topics = append(d.Topics, TopicDelta{From: from, To: to})
 	}
@@ -107,47 +155,11 @@ func partitionsOf(t *Topic) int {
 	return len(t.Partitions)
 }
 
-// sort brings the lists into their promised order. A deleted topic comes before a new one of its name.
+// sort brings brokers and configs into their promised order.
 func (d *Delta) sort() {
-	slices.SortStableFunc(d.Topics, func(x, y TopicDelta) int {
-		if c := strings.Compare(x.name(), y.name()); c != 0 {
-			return c
-		}
-		return cmp.Compare(x.rank(), y.rank())
-	})
-	slices.SortStableFunc(d.Partitions, func(x, y PartitionDelta) int {
-		if c := strings.Compare(x.Topic.Name, y.Topic.Name); c != 0 {
-			return c
-		}
-		if c := cmp.Compare(x.rank(), y.rank()); c != 0 && x.Topic != y.Topic {
-			return c
-		}
-		return cmp.Compare(x.Partition, y.Partition)
-	})
 	slices.SortFunc(d.Brokers, func(x, y BrokerDelta) int { return cmp.Compare(x.ID, y.ID) })
 	slices.SortFunc(d.Configs, config.Resource.Compare)
 	d.Configs = slices.Compact(d.Configs)
-}
-
-func (t TopicDelta) name() string {
-	if t.To != nil {
-		return t.To.Name
-	}
-	return t.From.Name
-}
-
-func (t TopicDelta) rank() int {
-	if t.To == nil {
-		return 0
-	}
-	return 1
-}
-
-func (p PartitionDelta) rank() int {
-	if p.To == nil {
-		return 0
-	}
-	return 1
 }
 
 // equal compares partitions by value.

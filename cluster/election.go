@@ -67,6 +67,9 @@ func (c *Controller) elections(m *Image, gone ident.BrokerID, active func(ident.
 // settle decides what becomes of one partition when a broker is gone (or none is, ident.NoBroker) and these are active. It is a pure function, after
 // KIP-966: a member that leaves an ISR which then is smaller than min.insync.replicas goes to the ELR, because nothing was committed without it; a
 // leader comes from the ISR, else from the ELR, else, where unclean elections are allowed, from whoever is there.
+//
+// It trusts ISR and ELR. A registration does not name replicas that lost records in a crash; while a partition has one replica that changes nothing,
+// because the only candidate leads whatever it lost.
 func settle(p *Partition, gone ident.BrokerID, r rules, active func(ident.BrokerID) bool) (PartitionChangeRecord, bool) {
 	need := min(r.minISR, len(p.Replicas))
 	isr, elr, leader := without(p.ISR, gone), p.ELR, p.Leader

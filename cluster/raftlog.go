@@ -95,7 +95,12 @@ func (l *raftLog) append(ents []*pb.Entry) {
 	for _, e := range l.ents[first-base-1:] {
 		l.bytes -= int64(len(e.GetData()))
 	}
-	l.ents = append(l.ents[:first-base-1:first-base-1], ents...)
+	keep := l.ents[:first-base-1]
+	if first <= l.last() {
+		// What is replaced may still be in slices that Entries handed out: leave their memory alone.
+		keep = keep[:len(keep):len(keep)]
+	}
+	l.ents = append(keep, ents...)
 	for _, e := range ents {
 		l.bytes += int64(len(e.GetData()))
 	}
