@@ -132,7 +132,7 @@ func allocated(f func()) int64 {
 // A bomb is a section that is small and decompresses to a lot. It must be refused
 // after the bound, and must not cost more memory than a few times the bound.
 func TestBombsStopAtTheBound(t *testing.T) {
-	const size = 64 << 20
+	const size = 16 << 20
 	bound := record.Bound{Max: 1 << 20, Slack: 1 << 20}
 	one := binary.AppendVarint(nil, size) // one record as long as the bomb
 	bomb := append(one, make([]byte, size)...)
