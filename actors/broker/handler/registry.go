@@ -11,6 +11,7 @@ import (
 var table = map[int16]Func{
 	int16(wire.KeyListOffsets):             listOffsets,
 	int16(wire.KeyMetadata):                metadata,
+	int16(wire.KeyApiVersions):             apiVersions,
 	int16(wire.KeyCreateTopics):            createTopics,
 	int16(wire.KeyDeleteTopics):            deleteTopics,
 	int16(wire.KeyDeleteRecords):           deleteRecords,
