@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/troupe-broker/troupe/wire/ident"
 	"github.com/troupe-broker/troupe/wire/record"
@@ -72,7 +73,7 @@ func (l *Log) write(v record.View, size int64) error {
 // LogSegment.shouldRoll)
 func (l *Log) mustRoll(v record.View, size int, now ident.Millis) bool {
 	a := l.active
-	if !a.relative(v.LastOffset()) || a.finished {
+	if !a.relative(v.LastOffset()) {
 		return true
 	}
 	if a.size == 0 {
@@ -132,15 +133,33 @@ func (l *Log) roll(base ident.Offset, need int64, now ident.Millis) error {
 	if err := old.close(); err != nil {
 		return errors.Join(l.health.sift(err, "close "+old.name(suffixLog)), l.discard(fresh))
 	}
-	// It was written since its last sync, or may have been: the next round takes it.
-	old.file.retain()
-	l.dirty.closed = append(l.dirty.closed, old.file)
 	l.dirty.active = false
 	l.closedSize += old.size
 	l.segments = append(l.segments, fresh)
 	l.active = fresh
 	l.recent.clear()
+	if err := l.soil(old); err != nil {
+		return err
+	}
 	return l.health.sift(l.rememberFile(), "look at "+fresh.name(suffixLog))
+}
+
+// soil leaves a segment that was closed to the next sync: its file, which was
+// written since its last sync or may have been, and its indexes.
+func (l *Log) soil(s *segment) error {
+	s.file.retain()
+	l.dirty.closed = append(l.dirty.closed, s.file)
+	for _, suffix := range []string{suffixIndex, suffixTimeIndex} {
+		// A descriptor of its own: the index's own one is closed when it rests.
+		f, err := l.o.FS.OpenFile(s.name(suffix), os.O_RDWR, 0)
+		switch {
+		case err == nil:
+			l.dirty.files = append(l.dirty.files, f)
+		case !isNotExist(err):
+			return l.health.sift(err, "open "+s.name(suffix))
+		}
+	}
+	return nil
 }
 
 // prepareClose writes the indexes of a segment about to be closed: the last step

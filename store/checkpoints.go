@@ -40,7 +40,7 @@ func (d *Directory) loadBallast() error {
 	path := filepath.Join(d.o.Path, ballastFile)
 	f, err := d.o.FS.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err == nil {
-		err = errors.Join(f.Allocate(0, ballastBytes), f.Close())
+		err = errors.Join(f.Allocate(0, d.o.BallastBytes), f.Close())
 	}
 	if err != nil {
 		if rm := d.o.FS.Remove(path); rm != nil && !isNotExist(rm) {
@@ -99,12 +99,14 @@ func (d *Directory) Strict(tp ident.TopicPartition) bool {
 	return e != nil && e.strict
 }
 
-// lowerMarks makes marks that were lowered durable, and the control block with
-// them: the step of a truncation before any byte is touched.
-func (d *Directory) lowerMarks() error {
+// persist makes marks and log starts durable, and the control block with them: the
+// step of a truncation before any byte is touched, when the mark is lowered. The
+// starts go along, because the epoch file that is written next may have been cut to
+// one.
+func (d *Directory) persist() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.writeLines(marksFile, d.marks(), true); err != nil {
+	if err := d.checkpoint(); err != nil {
 		return err
 	}
 	return d.control.sync()

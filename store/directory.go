@@ -24,9 +24,9 @@ const (
 	suffixSealed = ".sealed"
 )
 
-// ballastBytes is set aside so that the small files which free space (log starts,
-// durable marks) can still be written when the disk is full.
-const ballastBytes = 2 << 20
+// ballastDefault is set aside so that the small files which free space (log
+// starts, durable marks) can still be written when the disk is full, in bytes.
+const ballastDefault = 2 << 20
 
 // DirectoryOptions says which data directory to open and for whom.
 type DirectoryOptions struct {
@@ -42,6 +42,8 @@ type DirectoryOptions struct {
 	// Parallel bounds the goroutines of a flush round. 0: 16. 1: none, in place,
 	// as simulations want.
 	Parallel int
+	// BallastBytes is set aside for the small files that free space. 0: 2 MiB.
+	BallastBytes int64
 }
 
 // Directory is one open data directory. Its methods may be called from several
@@ -138,7 +140,7 @@ func (d *Directory) OpenLog(tp ident.TopicPartition, id ident.TopicID, c LogConf
 		FS: d.o.FS, Path: filepath.Join(d.o.Path, partitionDirName(tp)), Partition: tp, Topic: id,
 		Config: c, Generations: d.o.Generations, Now: now, Background: d.o.Background,
 		Producers: h.Producers, OnSnapshot: h.OnSnapshot, OnBatch: h.OnBatch,
-		health: d.health, lowered: d.lowerMarks, onClose: d.logClosed,
+		health: d.health, persist: d.persist, onClose: d.logClosed,
 	}
 	e, err := d.admit(&o)
 	if err != nil {

@@ -44,6 +44,9 @@ type opening struct {
 // OpenDirectory locks and opens a data directory, making it when it does not
 // exist. Errors are *Error with a code and words for the user.
 func OpenDirectory(o DirectoryOptions) (*Directory, Opened, error) {
+	if o.BallastBytes <= 0 {
+		o.BallastBytes = ballastDefault
+	}
 	d := &Directory{
 		o:      o,
 		health: &health{path: o.Path},
@@ -299,6 +302,12 @@ func (n *opening) readMarks() error {
 		return err
 	}
 	d.marked, n.out.Marked = found, found
+	if !n.has(startsFile + suffixSealed) {
+		// Kafka's own file: it names a start only where DeleteRecords moved it.
+		for _, e := range d.logs {
+			e.standing.start.Store(int64(ident.NoOffset))
+		}
+	}
 	for _, m := range starts {
 		if e := d.logs[m.partition]; e != nil {
 			e.standing.start.Store(int64(m.offset))

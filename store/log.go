@@ -39,7 +39,8 @@ type Log struct {
 	resume     resumePoints
 	holes      []hole         // damage that is known
 	snapshots  []ident.Offset // ascending
-	doomed     []doomedSegment
+	leaving    []doomedSegment // dropped, still under their names
+	doomed     []doomedSegment // renamed to .deleted
 	slotState  slotState
 	dirty      dirt
 	jobs       []*syncJob // done, to be used again
@@ -261,10 +262,11 @@ func (l *Log) closeClean() error {
 	if err := l.active.close(); err != nil {
 		return l.health.sift(err, "close "+l.active.name(suffixLog))
 	}
-	l.dirty.active = true
+	if err := errors.Join(l.soil(l.active), l.health.sift(l.dirty.name(l.o.FS, l.o.Path), "open "+l.o.Path)); err != nil {
+		return err
+	}
 	work, _ := l.beginSync(true)
-	r := work.do()
-	_, _, err := l.Synced(r)
+	_, _, err := l.Synced(work.do())
 	return err
 }
 

@@ -36,7 +36,7 @@ type LogOptions struct {
 	health   *health
 	standing *standing
 	slot     *slot
-	lowered  func() error // makes lowered marks durable
+	persist  func() error // makes mark and start durable, raised or lowered
 	onClose  func(l *Log, clean bool)
 }
 
@@ -62,7 +62,7 @@ const (
 type RecoveryHint struct {
 	Mode  RecoveryMode
 	Mark  ident.Offset // durable mark; NoOffset: unknown
-	Start ident.Offset // from log-start-offset-checkpoint; NoOffset: none
+	Start ident.Offset // from log-start-offset-checkpoint; NoOffset: not known
 }
 
 // Recovery tells what opening a log found.

@@ -63,7 +63,9 @@ func (v *recovery) run() error {
 	if len(l.segments) == 0 {
 		return v.begin(max(l.o.Hint.Start, v.mark, 0))
 	}
-	l.start = max(l.segments[0].base, l.o.Hint.Start)
+	if done, err := v.findStart(); done || err != nil {
+		return err
+	}
 	if err := v.loadEpochs(); err != nil {
 		return err
 	}
@@ -85,6 +87,37 @@ func (v *recovery) run() error {
 		}
 	}
 	return v.runVerify()
+}
+
+// findStart decides where the log starts. Segments leave a log only after its start
+// has moved beyond them durably; so when the first one begins above the start,
+// those below are lost. done: nothing is left of the log but its offsets.
+func (v *recovery) findStart() (done bool, err error) {
+	l := v.l
+	first, start := l.segments[0].base, l.o.Hint.Start
+	l.start = max(first, start)
+	if start < 0 || first <= start {
+		return false, nil
+	}
+	l.start = start
+	lost := min(v.mark, first)
+	if lost > start {
+		v.r.Whole = false
+		l.condemn(hole{OffsetRange: OffsetRange{start, lost}, base: first})
+	}
+	if v.mark >= first {
+		return false, nil
+	}
+	// What is left lies above the mark, behind a hole: it was never promised.
+	if err := v.setAsideFrom(0); err != nil {
+		return false, err
+	}
+	holes := l.holes
+	if err := v.begin(max(start, v.mark)); err != nil {
+		return false, err
+	}
+	l.start, l.holes = start, holes
+	return true, nil
 }
 
 // identify checks that the directory belongs to the topic, or makes it.
@@ -261,9 +294,11 @@ func (v *recovery) claim() error {
 		if i == len(l.segments)-1 {
 			break
 		}
-		if l.segments[i+1].base > l.flushed {
-			s.file.retain()
-			l.dirty.closed = append(l.dirty.closed, s.file)
+		// One that ends at the mark was cut to its end after its last sync.
+		if l.segments[i+1].base >= l.flushed {
+			if err := l.soil(s); err != nil {
+				return err
+			}
 		}
 		// A closed segment is opened again by its first reader.
 		if err := s.release(); err != nil {

@@ -51,10 +51,13 @@ func (v *recovery) runSameBoot() (done bool, err error) {
 	if err := v.cut(s, v.slot.size); err != nil {
 		return false, err
 	}
-	// Bytes above the end were never sent, unless a truncation was under way.
-	s.finished = v.slot.cutting
 	v.mark = min(v.mark, v.slot.end)
-	return true, v.replayTo(v.slot.end)
+	if err := v.replayTo(v.slot.end); err != nil || !v.slot.cutting {
+		return true, err
+	}
+	// Bytes above the end were never sent, unless a truncation was under way:
+	// then the file lost batches.
+	return true, v.succeed(tail{next: v.slot.end, pos: v.slot.size})
 }
 
 // measure walks the headers of a segment's end, from the last index entry below

@@ -14,7 +14,9 @@ import (
 // the log.
 func (v *recovery) runVerify() error {
 	l := v.l
-	first := max(l.segmentAt(v.mark), 0)
+	// The segment that ends at the mark is looked at too: the one behind it may
+	// have been created, and itself not yet cut to its end.
+	first := max(l.segmentAt(v.mark-1), 0)
 	at, err := l.loadSnapshot(max(v.mark, l.start))
 	if err != nil {
 		return err
@@ -103,7 +105,14 @@ func (v *recovery) finish(t tail) error {
 	if !t.torn && !t.kept {
 		return v.cut(s, t.pos)
 	}
-	// Never append to a file that lost batches.
+	return v.succeed(t)
+}
+
+// succeed lets the log continue in a new segment: a file that lost batches is never
+// appended to.
+func (v *recovery) succeed(t tail) error {
+	l := v.l
+	s := l.segments[len(l.segments)-1]
 	if s.base == l.end {
 		if err := v.setAsideFrom(len(l.segments) - 1); err != nil {
 			return err

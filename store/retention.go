@@ -128,25 +128,26 @@ func (l *Log) expired(s *segment, now ident.Millis) (bool, error) {
 	return int64(now-newest) > l.cfg.RetentionMs, nil
 }
 
-// drop takes the first n segments out of the log. Their names change in the
-// background, lowest first and each durable before the next, so that a crash never
-// leaves a hole; their files go after file.delete.delay.ms.
+// drop takes the first n segments out of the log. Their names change once the new
+// log start is durable, so that a log never begins above its start; and their files
+// go after file.delete.delay.ms.
 func (l *Log) drop(n int, now ident.Millis) error {
 	if n == 0 {
 		return nil
 	}
-	gone := make([]ident.Offset, n)
 	var err error
-	for i, s := range l.segments[:n] {
-		gone[i] = s.base
+	for _, s := range l.segments[:n] {
 		l.closedSize -= s.size
 		err = errors.Join(err, s.release())
-		l.doomed = append(l.doomed, doomedSegment{s.base, now + ident.Millis(l.cfg.FileDeleteDelayMs)})
+		l.leaving = append(l.leaving, doomedSegment{s.base, now + ident.Millis(l.cfg.FileDeleteDelayMs)})
 	}
 	clear(l.segments[:n])
 	l.segments = l.segments[n:]
 	l.moveStart(l.segments[0].base)
-	l.inDirectory(func() error { return setAside(l.o.FS, l.o.Path, gone) })
+	l.dirty.start = true
+	if l.o.persist == nil {
+		l.leave(l.start)
+	}
 	stale := 0
 	for stale < len(l.snapshots) && l.snapshots[stale] < l.start {
 		stale++
@@ -154,6 +155,25 @@ func (l *Log) drop(n int, now ident.Millis) error {
 	// The newest one is kept even when it is below the start: the producers it
 	// names may still be active.
 	return errors.Join(l.health.sift(err, "close a segment"), l.dropSnapshots(min(stale, len(l.snapshots)-1), 0))
+}
+
+// leave renames the segments that wait for start to be durable: in the background,
+// lowest first and each durable before the next, so that a crash leaves no hole.
+func (l *Log) leave(start ident.Offset) {
+	n := 0
+	for n < len(l.leaving) && l.leaving[n].base < start {
+		n++
+	}
+	if n == 0 {
+		return
+	}
+	gone := make([]ident.Offset, n)
+	for i, s := range l.leaving[:n] {
+		gone[i] = s.base
+	}
+	l.doomed = append(l.doomed, l.leaving[:n]...)
+	l.leaving = l.leaving[n:]
+	l.inDirectory(func() error { return setAside(l.o.FS, l.o.Path, gone) })
 }
 
 // setAside renames segments to .deleted, in the order given, each durable before

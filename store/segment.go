@@ -31,9 +31,6 @@ type segment struct {
 	sinceIndex int64        // bytes since the last index entry
 
 	unmapped bool // the file could not be mapped: pwrite it is
-	// finished: nothing is appended any more although it is the last segment,
-	// because it lost batches or is damaged.
-	finished bool
 }
 
 func newSegment(fs FS, dir string, base ident.Offset, now ident.Millis) *segment {

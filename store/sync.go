@@ -13,7 +13,7 @@ import (
 type dirt struct {
 	active bool           // batches were written to the active segment
 	closed []*segmentFile // closed since; each entry is a reference
-	files  []File         // snapshots, open
+	files  []File         // snapshots and indexes, open
 	dirs   []Dir          // directories with new names, open
 	epochs bool           // the epoch file
 	start  bool           // the log start
@@ -148,6 +148,9 @@ func (l *Log) Synced(r SyncResult) (flushed ident.Offset, moved bool, err error)
 		l.dirty.start = true
 	}
 	held := j.epochsErr != nil
+	if r.Err == nil && j.withStart && j.startErr == nil {
+		l.leave(j.start)
+	}
 	*j = syncJob{log: l, segments: j.segments[:0], files: j.files[:0], dirs: j.dirs[:0], epochs: j.epochs[:0]}
 	l.jobs = append(l.jobs, j)
 	switch {
@@ -179,11 +182,15 @@ func (w SyncWork) do() SyncResult {
 		err = j.syncDirs()
 	}
 	if err != nil {
-		err = j.log.health.fail(err)
-	} else {
+		return j.finish(j.log.health.fail(err))
+	}
+	if j.withStart && j.log.o.persist != nil {
+		j.startErr = j.log.o.persist()
+	}
+	if j.epochsErr = j.startErr; j.epochsErr == nil {
 		j.writeEpochs()
 	}
-	return j.finish(err)
+	return j.finish(nil)
 }
 
 func (j *syncJob) syncFiles() error {
@@ -284,25 +291,37 @@ func (s *Syncer) Sync(dst []SyncResult, works []SyncWork) []SyncResult {
 			err = s.d.health.fail(err)
 		}
 	}
-	withStart := false
 	if err == nil {
-		for _, w := range works {
-			w.job.writeEpochs()
-			withStart = withStart || w.job.withStart
-		}
-	}
-	if withStart {
-		startErr := s.d.writeStarts()
-		for _, w := range works {
-			if w.job.withStart {
-				w.job.startErr = startErr
-			}
-		}
+		s.writeSmall(works)
 	}
 	for _, w := range works {
 		dst = append(dst, w.job.finish(err))
 	}
 	return dst
+}
+
+// writeSmall writes the log starts and the epoch files that changed. A start goes
+// before the epochs that were cut to it, so that no crash leaves records without an
+// epoch.
+func (s *Syncer) writeSmall(works []SyncWork) {
+	withStart := false
+	for _, w := range works {
+		withStart = withStart || w.job.withStart
+	}
+	var startErr error
+	if withStart {
+		startErr = s.d.writeStarts()
+	}
+	for _, w := range works {
+		if j := w.job; j.withStart && startErr != nil {
+			j.startErr = startErr
+			if j.withEpochs {
+				j.epochsErr = startErr
+			}
+			continue
+		}
+		w.job.writeEpochs()
+	}
 }
 
 func (s *Syncer) syncAll(works []SyncWork) error {

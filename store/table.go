@@ -182,6 +182,14 @@ func (t *table) close() error {
 	return f.Close()
 }
 
+// sync writes what is buffered and makes it durable. The name is not covered.
+func (t *table) sync() error {
+	if err := t.flush(); err != nil {
+		return err
+	}
+	return t.file.Sync()
+}
+
 // forget drops file and contents, to be built anew.
 func (t *table) forget() error {
 	t.written, t.tail, t.block, t.blockN = 0, nil, nil, 0

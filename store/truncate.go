@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/troupe-broker/troupe/wire/ident"
 )
@@ -104,23 +105,19 @@ func (l *Log) announceCut(s *segment, pos int64) error {
 		l.slotState.end, l.slotState.flushed, l.slotState.cutting = l.end, l.mark(), true
 		l.slot.put(&l.slotState)
 	}
-	if l.o.lowered == nil {
+	if l.o.persist == nil {
 		return nil
 	}
-	return l.o.lowered()
+	return l.o.persist()
 }
 
 // setAsideAbove takes the segments above index i out of the log.
 func (l *Log) setAsideAbove(i int, now ident.Millis) error {
-	// Their unsynced bytes are of no interest any more.
-	for _, sf := range l.dirty.closed {
-		sf.release()
-	}
-	l.dirty.closed = l.dirty.closed[:0]
 	for n := len(l.segments) - 1; n > i; n-- {
 		s := l.segments[n]
 		if s.file != nil {
 			s.file.freeze()
+			l.clean(s.file)
 		}
 		if err := errors.Join(s.release(), setAside(l.o.FS, l.o.Path, []ident.Offset{s.base})); err != nil {
 			return err
@@ -129,6 +126,16 @@ func (l *Log) setAsideAbove(i int, now ident.Millis) error {
 		l.segments = l.segments[:n]
 	}
 	return nil
+}
+
+// clean takes a file out of the next sync: it is on its way out of the log.
+func (l *Log) clean(sf *segmentFile) {
+	l.dirty.closed = slices.DeleteFunc(l.dirty.closed, func(x *segmentFile) bool {
+		if x == sf {
+			x.release()
+		}
+		return x == sf
+	})
 }
 
 // cutSegment cuts the segment that holds the new end, and syncs it.
@@ -140,14 +147,19 @@ func (l *Log) cutSegment(s *segment, pos int64, o ident.Offset) error {
 		return err
 	}
 	s.size, s.believed = pos, false
-	if err := errors.Join(s.index.load(), s.times.load()); err != nil {
-		return l.rebuildIndexes(s)
+	err := errors.Join(s.index.load(), s.times.load())
+	if err == nil {
+		err = errors.Join(s.index.cutTo(o, pos), s.times.cutTo(o))
 	}
-	if err := errors.Join(s.index.cutTo(o, pos), s.times.cutTo(o)); err != nil {
-		return l.rebuildIndexes(s)
+	if err != nil {
+		if err := l.rebuildIndexes(s); err != nil {
+			return err
+		}
 	}
-	_, err := l.topOf(s)
-	return err
+	if _, err := l.topOf(s); err != nil {
+		return err
+	}
+	return errors.Join(s.index.sync(), s.times.sync())
 }
 
 func (l *Log) dropSnapshotsAbove(o ident.Offset) error {
