@@ -16,7 +16,7 @@ import (
 
 // hostileBytes is the size that hostile bodies are grown to: large enough that
 // what a request costs beside its bytes does not count.
-const hostileBytes = 16 << 10
+const hostileBytes = 8 << 10
 
 // smallMemory is what API.Memory allows any request beside its bytes.
 var smallMemory = func() int64 {
