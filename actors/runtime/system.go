@@ -126,6 +126,12 @@ func (s *System) Spawn(parent *Ref, spec Spec) (*Ref, error) {
 	return &m.ref, nil
 }
 
+// Await waits until done is closed. Under a Seeded dispatcher it runs the simulation
+// until then, and fails when nothing can happen any more.
+func (s *System) Await(ctx context.Context, done <-chan struct{}) error {
+	return s.dispatcher.await(ctx, done)
+}
+
 // Shutdown stops the actors that have no parent, the youngest first, each with all
 // its children, and waits for every actor and goroutine of the System. When ctx ends
 // first it returns an error that names the actors that are still alive.
