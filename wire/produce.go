@@ -14,7 +14,7 @@ type ProduceRequest struct {
 	Acks            int16
 	TimeoutMillis   int32
 	TopicCount      int
-	PartitionCount  int // over all topics
+	PartitionCount  int // over all topics; at most 64 more than the body's bytes over 61
 
 	topics   []byte // the array's elements, still encoded
 	flexible bool

@@ -263,6 +263,28 @@ func TestBytesAfterTheLastRecordAreSeen(t *testing.T) {
 	}
 }
 
+// Compaction may leave a header without records, for its last offset or sequence.
+func TestABatchWithoutRecordsIsWalked(t *testing.T) {
+	for _, codec := range codecs {
+		v := wrap(codec, 0, nil)
+		put32(v, 23, 7)
+		seal(v)
+		var it record.Iterator
+		if err := it.Reset(v, record.Bound{}); err != nil || it.Next() || it.Err() != nil {
+			t.Errorf("%v: %v, %v", codec, err, it.Err())
+		}
+		if offset, at, err := record.MaxTimestamp(v); offset != ident.NoOffset || at != ident.NoTimestamp || err != nil {
+			t.Errorf("%v: greatest timestamp %d at %d, %v", codec, at, offset, err)
+		}
+		if _, _, found, err := record.FirstAtOrAfter(v, 0, 0); found || err != nil {
+			t.Errorf("%v: found %v, %v", codec, found, err)
+		}
+		if v.LastOffset() != 7 {
+			t.Errorf("%v: last offset %d", codec, v.LastOffset())
+		}
+	}
+}
+
 // A record that fills the window exactly, spans two fills, or is far larger than
 // the first window must come out whole.
 func TestRecordsLargerThanTheWindow(t *testing.T) {

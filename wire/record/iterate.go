@@ -62,6 +62,9 @@ func (it *Iterator) Reset(v View, bound Bound) error {
 		it.err = fmt.Errorf("%v: %w", codec, ErrCodec)
 		it.left = 0
 		return it.err
+	case it.left == 0 && len(v.Records()) == 0:
+		// What compaction leaves of a batch whose offsets or sequences must be
+		// remembered: no records, and nothing to decompress.
 	default:
 		it.src = openSource(codec, v.Records(), bound.allowed(len(v.Records())))
 	}
