@@ -19,7 +19,9 @@ func TestDeleteRecordsAsksEachPartitionsReplica(t *testing.T) {
 			}
 			switch p {
 			case handler.Place{Topic: "t", Partition: 3}:
-				same(t, "before", q.Before, handler.DeleteRecords{Before: -1}.Before)
+				if q.Before != -1 {
+					t.Errorf("before %d", q.Before)
+				}
 				return handler.DeletedRecords{LowWatermark: 17}
 			case handler.Place{Topic: "t", Partition: 4}:
 				return handler.DeletedRecords{Code: wire.OffsetOutOfRange, LowWatermark: 99}
@@ -32,11 +34,9 @@ func TestDeleteRecordsAsksEachPartitionsReplica(t *testing.T) {
 		for _, name := range []string{"t", "__consumer_offsets"} {
 			rt := kmsg.NewDeleteRecordsRequestTopic()
 			rt.Topic = name
-			for partition, before := range map[int32]int64{3: -1} {
-				p := kmsg.NewDeleteRecordsRequestTopicPartition()
-				p.Partition, p.Offset = partition, before
-				rt.Partitions = append(rt.Partitions, p)
-			}
+			p := kmsg.NewDeleteRecordsRequestTopicPartition()
+			p.Partition, p.Offset = 3, -1
+			rt.Partitions = append(rt.Partitions, p)
 			req.Topics = append(req.Topics, rt)
 		}
 		second := kmsg.NewDeleteRecordsRequestTopicPartition()

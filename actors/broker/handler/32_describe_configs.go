@@ -39,7 +39,6 @@ func describeConfigs(c *Call) {
 			resp.Resources = append(resp.Resources, out)
 			continue
 		}
-		left -= len(effective)
 		for j := range effective {
 			e := &effective[j]
 			if e.Key.Internal || len(r.ConfigNames) > 0 && !slices.Contains(r.ConfigNames, e.Key.Name) {
@@ -47,6 +46,7 @@ func describeConfigs(c *Call) {
 			}
 			out.Configs = append(out.Configs, describedConfig(e, req))
 		}
+		left -= len(out.Configs)
 		resp.Resources = append(resp.Resources, out)
 	}
 	c.Respond(resp)
