@@ -128,6 +128,7 @@ func (m *Image) configurable(r config.Resource) *Error {
 			return refuse(wire.InvalidRequest, "a %v needs a name", r.Type)
 		}
 		return nil
+	case config.BrokerLoggerResource: // a broker's own business, and here nobody's
 	}
 	return refuse(wire.InvalidRequest, "configs of a %v are not kept by the controller", r.Type)
 }

@@ -137,17 +137,6 @@ func (r *reader) string() string {
 	return string(b)
 }
 
-// bytes reads a bin or str into memory of its own.
-func (r *reader) bytes() []byte {
-	n := r.length()
-	if n < 0 {
-		return nil
-	}
-	b := make([]byte, n)
-	r.fail(r.dec.ReadFull(b))
-	return b
-}
-
 // id reads a 16 byte id.
 func (r *reader) id() (id [16]byte) {
 	n := r.length()

@@ -51,16 +51,6 @@ func (l *lone) step(cmd Command) {
 	l.settle()
 }
 
-func (l *lone) tick(n int) {
-	l.t.Helper()
-	for range n {
-		l.now.Mono += 100 * millisecond
-		l.now.Wall += 100
-		l.c.Tick(l.now, &l.out)
-		l.settle()
-	}
-}
-
 func (l *lone) settle() {
 	l.t.Helper()
 	for {

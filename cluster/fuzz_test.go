@@ -28,8 +28,10 @@ func sampleRecords() []Record {
 			Replicas: []ident.BrokerID{1, 2, 3}, Directories: []ident.DirectoryID{{1}, {2}, {3}}, ISR: []ident.BrokerID{1, 2}, ELR: []ident.BrokerID{3},
 			Adding: []ident.BrokerID{3}, Removing: []ident.BrokerID{1}, Leader: 1, LeaderEpoch: 7, Epoch: 8, Strict: true,
 		}},
-		&PartitionChangeRecord{Topic: id, Number: 0, ISR: []ident.BrokerID{}, ELR: []ident.BrokerID{1, 2}, LastKnownELR: []ident.BrokerID{3}, Leader: ident.NoBroker,
-			Mode: ModeCached, Replicas: []ident.BrokerID{3, 2, 1}, Directories: []ident.DirectoryID{{3}, {2}, {1}}, Adding: []ident.BrokerID{}, Removing: []ident.BrokerID{}},
+		&PartitionChangeRecord{
+			Topic: id, Number: 0, ISR: []ident.BrokerID{}, ELR: []ident.BrokerID{1, 2}, LastKnownELR: []ident.BrokerID{3}, Leader: ident.NoBroker,
+			Mode: ModeCached, Replicas: []ident.BrokerID{3, 2, 1}, Directories: []ident.DirectoryID{{3}, {2}, {1}}, Adding: []ident.BrokerID{}, Removing: []ident.BrokerID{},
+		},
 		&PartitionChangeRecord{Topic: id, Number: 0, Leader: LeaderUnchanged, Mode: ModeStrict},
 		&ConfigRecord{Resource: topicResource("orders"), Name: "retention.ms", Value: &value},
 		&ConfigRecord{Resource: config.Resource{Type: config.BrokerResource}, Name: "log.retention.ms"},

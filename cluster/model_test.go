@@ -1,7 +1,9 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math/rand"
 	"slices"
 	"testing"
@@ -17,6 +19,8 @@ type naive struct {
 	configs    map[config.Resource]map[string]string
 	features   map[string]int16
 	producerID ident.ProducerID
+	clusterID  ident.ClusterID
+	voters     []Voter
 }
 
 type naiveTopic struct {
@@ -34,19 +38,13 @@ func (n *naive) clone() *naive {
 	for id, t := range n.topics {
 		c.topics[id] = &naiveTopic{name: t.name, partitions: slices.Clone(t.partitions)}
 	}
-	for id, b := range n.brokers {
-		c.brokers[id] = b
-	}
+	maps.Copy(c.brokers, n.brokers)
 	for r, m := range n.configs {
 		c.configs[r] = map[string]string{}
-		for k, v := range m {
-			c.configs[r][k] = v
-		}
+		maps.Copy(c.configs[r], m)
 	}
-	for k, v := range n.features {
-		c.features[k] = v
-	}
-	c.producerID = n.producerID
+	maps.Copy(c.features, n.features)
+	c.producerID, c.clusterID, c.voters = n.producerID, n.clusterID, n.voters
 	return c
 }
 
@@ -54,6 +52,14 @@ func (n *naive) clone() *naive {
 func (n *naive) fold(rec Record) bool {
 	switch rec := rec.(type) {
 	case *NoOpRecord:
+	case *ClusterRecord:
+		if n.clusterID != "" || rec.ClusterID == "" {
+			return false
+		}
+		n.clusterID = rec.ClusterID
+	case *VotersRecord:
+		n.voters = slices.Clone(rec.Voters)
+		slices.SortFunc(n.voters, func(a, b Voter) int { return cmp.Compare(a.Node, b.Node) })
 	case *RegisterBrokerRecord:
 		if old, ok := n.brokers[rec.ID]; ok && rec.Epoch <= old.Epoch || rec.ID < 0 {
 			return false
@@ -160,6 +166,9 @@ func (n *naive) changePartition(rec *PartitionChangeRecord) bool {
 
 // compare holds an image against the model.
 func (n *naive) compare(m *Image) error {
+	if m.ClusterID() != n.clusterID || !slices.Equal(m.Voters(), n.voters) {
+		return fmt.Errorf("cluster %s of %v, want %s of %v", m.ClusterID(), m.Voters(), n.clusterID, n.voters)
+	}
 	if m.TopicCount() != len(n.topics) || m.NextProducerID() != n.producerID {
 		return fmt.Errorf("%d topics for %d, producer id %d for %d", m.TopicCount(), len(n.topics), m.NextProducerID(), n.producerID)
 	}
@@ -215,7 +224,13 @@ func randomRecord(rng *rand.Rand) Record {
 	name := []string{"a", "b.c", "d_e", "f", "g", "h.i.j", "k", "l"}[rng.Intn(8)]
 	b := ident.BrokerID(1 + rng.Intn(3))
 	list := [][]ident.BrokerID{nil, {}, {1}, {2}, {1, 2}, {2, 3}, {3, 2, 1}}
-	switch rng.Intn(14) {
+	switch rng.Intn(16) {
+	case 14:
+		return &ClusterRecord{ClusterID: ident.ClusterID([]string{"", "c1", "c2"}[rng.Intn(3)])}
+	case 15:
+		voters := []Voter{voterOf(1), voterOf(2), voterOf(3)}
+		rng.Shuffle(3, func(i, j int) { voters[i], voters[j] = voters[j], voters[i] })
+		return &VotersRecord{Voters: voters[:1+rng.Intn(3)]}
 	case 0, 1:
 		return &TopicRecord{Name: name, ID: id}
 	case 2, 3, 4:
@@ -255,7 +270,7 @@ func randomRecord(rng *rand.Rand) Record {
 // fit leaves no trace; every image stays as it was after later batches; every delta is what a comparison of the two images says; every image
 // survives its snapshot.
 func TestImageIsTheFoldOfItsRecords(t *testing.T) {
-	for seed := int64(0); seed < 60; seed++ {
+	for seed := range int64(60) {
 		rng := rand.New(rand.NewSource(seed))
 		m, model := NewImage(), newNaive()
 		old := map[*Image][]byte{}

@@ -161,7 +161,7 @@ func (w *world) collect(acked map[string]bool, pending map[ident.RequestID]strin
 func TestQuorumsSurviveStorms(t *testing.T) {
 	clear(reached)
 	for _, voters := range []int{1, 3, 5} {
-		for seed := int64(0); seed < 8; seed++ {
+		for seed := range int64(8) {
 			t.Run(fmt.Sprintf("voters=%d/seed=%d", voters, seed), func(t *testing.T) {
 				var hashes [2]uint64
 				for i := range hashes {

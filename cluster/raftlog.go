@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.etcd.io/raft/v3"
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -32,8 +33,6 @@ func (l *raftLog) FirstIndex() (uint64, error) { return l.base.GetIndex() + 1, n
 
 // LastIndex is the index of the newest entry.
 func (l *raftLog) LastIndex() (uint64, error) { return l.last(), nil }
-
-func (l *raftLog) last() uint64 { return l.base.GetIndex() + uint64(len(l.ents)) }
 
 // Term returns the term of an entry.
 func (l *raftLog) Term(i uint64) (uint64, error) {
@@ -67,7 +66,7 @@ func (l *raftLog) Entries(lo, hi, bytesMax uint64) ([]*pb.Entry, error) {
 			break
 		}
 	}
-	return ents[:len(ents):len(ents)], nil
+	return slices.Clip(ents), nil
 }
 
 // Snapshot makes a snapshot of what is applied.
@@ -82,6 +81,8 @@ func (l *raftLog) Snapshot() (*pb.Snapshot, error) {
 		},
 	}, nil
 }
+
+func (l *raftLog) last() uint64 { return l.base.GetIndex() + uint64(len(l.ents)) }
 
 // append adds entries, replacing whatever is at and above the first of them.
 func (l *raftLog) append(ents []*pb.Entry) {
@@ -98,7 +99,7 @@ func (l *raftLog) append(ents []*pb.Entry) {
 	keep := l.ents[:first-base-1]
 	if first <= l.last() {
 		// What is replaced may still be in slices that Entries handed out: leave their memory alone.
-		keep = keep[:len(keep):len(keep)]
+		keep = slices.Clip(keep)
 	}
 	l.ents = append(keep, ents...)
 	for _, e := range ents {

@@ -127,16 +127,41 @@ type ProducerIDsRecord struct {
 	Next   ident.ProducerID
 }
 
-func (*NoOpRecord) Code() Code            { return CodeNoOp }
-func (*ClusterRecord) Code() Code         { return CodeCluster }
-func (*VotersRecord) Code() Code          { return CodeVoters }
-func (*RegisterBrokerRecord) Code() Code  { return CodeRegisterBroker }
-func (*FenceBrokerRecord) Code() Code     { return CodeFenceBroker }
-func (*UnfenceBrokerRecord) Code() Code   { return CodeUnfenceBroker }
-func (*TopicRecord) Code() Code           { return CodeTopic }
-func (*PartitionRecord) Code() Code       { return CodePartition }
+// Code implements Record.
+func (*NoOpRecord) Code() Code { return CodeNoOp }
+
+// Code implements Record.
+func (*ClusterRecord) Code() Code { return CodeCluster }
+
+// Code implements Record.
+func (*VotersRecord) Code() Code { return CodeVoters }
+
+// Code implements Record.
+func (*RegisterBrokerRecord) Code() Code { return CodeRegisterBroker }
+
+// Code implements Record.
+func (*FenceBrokerRecord) Code() Code { return CodeFenceBroker }
+
+// Code implements Record.
+func (*UnfenceBrokerRecord) Code() Code { return CodeUnfenceBroker }
+
+// Code implements Record.
+func (*TopicRecord) Code() Code { return CodeTopic }
+
+// Code implements Record.
+func (*PartitionRecord) Code() Code { return CodePartition }
+
+// Code implements Record.
 func (*PartitionChangeRecord) Code() Code { return CodePartitionChange }
-func (*RemoveTopicRecord) Code() Code     { return CodeRemoveTopic }
-func (*ConfigRecord) Code() Code          { return CodeConfig }
-func (*FeatureLevelRecord) Code() Code    { return CodeFeatureLevel }
-func (*ProducerIDsRecord) Code() Code     { return CodeProducerIDs }
+
+// Code implements Record.
+func (*RemoveTopicRecord) Code() Code { return CodeRemoveTopic }
+
+// Code implements Record.
+func (*ConfigRecord) Code() Code { return CodeConfig }
+
+// Code implements Record.
+func (*FeatureLevelRecord) Code() Code { return CodeFeatureLevel }
+
+// Code implements Record.
+func (*ProducerIDsRecord) Code() Code { return CodeProducerIDs }

@@ -16,9 +16,11 @@ import (
 // TestConversations runs the scripts in testdata. After -rewrite, commit a transcript only when you understand every changed line.
 func TestConversations(t *testing.T) {
 	datadriven.Walk(t, "testdata/conversations", func(t *testing.T, path string) {
+		t.Helper()
 		cryptotest.SetGlobalRandom(t, 1)
 		s := &script{t: t}
 		datadriven.RunTest(t, path, func(t *testing.T, td *datadriven.TestData) string {
+			t.Helper()
 			s.b.Reset()
 			s.td = td
 			verb, ok := verbs[td.Cmd]
@@ -251,7 +253,7 @@ func (s *script) createTopics() {
 // configValues reads config.NAME=VALUE and config.NAME (null) words in their order.
 func configValues(line string) []ConfigValue {
 	var out []ConfigValue
-	for _, w := range strings.Fields(line) {
+	for w := range strings.FieldsSeq(line) {
 		rest, ok := strings.CutPrefix(w, "config.")
 		if !ok {
 			continue

@@ -60,7 +60,7 @@ func (t *tree[K, V]) check() error {
 
 // TestTreeIsASortedMapAndOldVersionsNeverChange compares random edits with a plain map, and keeps every version to see that it stays as it was.
 func TestTreeIsASortedMapAndOldVersionsNeverChange(t *testing.T) {
-	for seed := int64(0); seed < 20; seed++ {
+	for seed := range int64(20) {
 		rng := rand.New(rand.NewSource(seed))
 		tr := newTree[int, int](cmp.Compare[int])
 		model := map[int]int{}

@@ -50,9 +50,10 @@ func voterOf(number int) Voter {
 	return Voter{Node: ident.NodeID(100 + number), Broker: ident.BrokerID(number), Directory: ident.DirectoryID{0: byte(number), 15: 200}}
 }
 
-func newWorld(t testing.TB, voters int, o Options, rng *rand.Rand) *world {
+func newWorld(tb testing.TB, voters int, o Options, rng *rand.Rand) *world {
+	tb.Helper()
 	w := &world{
-		t: t, rng: rng, now: Now{Mono: 1_000_000_000, Wall: 1_700_000_000_000}, cut: map[[2]int]bool{}, trace: func(string, ...any) {},
+		t: tb, rng: rng, now: Now{Mono: 1_000_000_000, Wall: 1_700_000_000_000}, cut: map[[2]int]bool{}, trace: func(string, ...any) {},
 		committed: map[uint64]uint64{}, leaders: map[uint64]int{}, replies: map[ident.RequestID]Reply{},
 	}
 	p := Promise{ClusterID: "c1", Features: []FeatureLevel{{Name: PeerVersion, Level: 1}}}
@@ -61,7 +62,7 @@ func newWorld(t testing.TB, voters int, o Options, rng *rand.Rand) *world {
 	}
 	g, err := Genesis(p)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if o.Features == nil {
 		o.Features = []FeatureRange{{Name: PeerVersion, Min: 1, Max: 1}, {Name: "test.version", Min: 0, Max: 3}}

@@ -76,8 +76,10 @@ func BrokerOf(s Stack) (BrokerValues, error) {
 		return BrokerValues{}, err
 	}
 	if v.HeartbeatMs >= v.SessionMs {
-		return BrokerValues{}, &Error{Code: Conflict, Key: "broker.heartbeat.interval.ms", Value: strconv.FormatInt(v.HeartbeatMs, 10),
-			Problem: fmt.Sprintf("it must be below broker.session.timeout.ms, which is %d", v.SessionMs)}
+		return BrokerValues{}, &Error{
+			Code: Conflict, Key: "broker.heartbeat.interval.ms", Value: strconv.FormatInt(v.HeartbeatMs, 10),
+			Problem: fmt.Sprintf("it must be below broker.session.timeout.ms, which is %d", v.SessionMs),
+		}
 	}
 	return v, nil
 }

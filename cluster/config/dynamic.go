@@ -17,6 +17,7 @@ func For(r Resource) *Table {
 		return groupTable
 	case ClientMetricsResource:
 		return clientMetricsTable
+	case BrokerLoggerResource: // has no table
 	}
 	panic("config: no table for a " + r.Type.String())
 }

@@ -60,6 +60,7 @@ const (
 // String returns Kafka's word for the mode.
 func (u Update) String() string {
 	switch u {
+	case ReadOnly:
 	case PerBroker:
 		return "per-broker"
 	case ClusterWide:

@@ -23,6 +23,7 @@ const (
 // String returns the word Kafka's tools print.
 func (s Source) String() string {
 	switch s {
+	case UnknownSource:
 	case DynamicTopicConfig:
 		return "DYNAMIC_TOPIC_CONFIG"
 	case DynamicBrokerConfig:

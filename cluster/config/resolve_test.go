@@ -70,6 +70,7 @@ func other(k *Key) string {
 				return v
 			}
 		}
+	case String, Double, List, ClassRef, Password: // by name, below
 	}
 	return map[string]string{
 		"cleanup.policy": "", "log.cleanup.policy": "", "compression.type": "gzip", "message.timestamp.type": "LogAppendTime",

@@ -48,8 +48,7 @@ func Static(layers ...[]Given) (Set, []Warning, error) {
 			}
 			v, err := k.Parse(g.Value)
 			if err != nil {
-				var e *Error
-				if errors.As(err, &e) {
+				if e, ok := errors.AsType[*Error](err); ok {
 					e.Where, e.Key = g.Where, g.Name
 				}
 				problems = append(problems, err)

@@ -12,12 +12,20 @@ type Table struct {
 	keys     []*Key
 }
 
-// Topic, Broker, Group, ClientMetrics and Quota return the tables.
-func Topic() *Table         { return topicTable }
-func Broker() *Table        { return brokerTable }
-func Group() *Table         { return groupTable }
+// Topic returns the keys of topics.
+func Topic() *Table { return topicTable }
+
+// Broker returns the keys of brokers.
+func Broker() *Table { return brokerTable }
+
+// Group returns the keys of group resources.
+func Group() *Table { return groupTable }
+
+// ClientMetrics returns the keys of client-metrics resources.
 func ClientMetrics() *Table { return clientMetricsTable }
-func Quota() *Table         { return quotaTable }
+
+// Quota returns the keys of client quotas.
+func Quota() *Table { return quotaTable }
 
 var (
 	topicTable         = newTable(TopicResource, topicKeys)

@@ -47,12 +47,20 @@ func (s Stack) text(k *Key) (string, bool) {
 	return "", false
 }
 
-// TopicInt, TopicBool and TopicText return the effective value of a topic key of that type.
-func (s Stack) TopicInt(name string) int64   { return s.value(topicTable, name).Int }
-func (s Stack) TopicBool(name string) bool   { return s.value(topicTable, name).Bool }
+// TopicInt returns the effective value of a topic key that is a whole number.
+func (s Stack) TopicInt(name string) int64 { return s.value(topicTable, name).Int }
+
+// TopicBool returns the effective value of a topic key that is true or false.
+func (s Stack) TopicBool(name string) bool { return s.value(topicTable, name).Bool }
+
+// TopicText returns the effective value of a topic key as its canonical text.
 func (s Stack) TopicText(name string) string { return s.value(topicTable, name).Text }
 
-// BrokerInt, BrokerBool and BrokerText return the effective value of a broker key of that type.
-func (s Stack) BrokerInt(name string) int64   { return s.value(brokerTable, name).Int }
-func (s Stack) BrokerBool(name string) bool   { return s.value(brokerTable, name).Bool }
+// BrokerInt returns the effective value of a broker key that is a whole number.
+func (s Stack) BrokerInt(name string) int64 { return s.value(brokerTable, name).Int }
+
+// BrokerBool returns the effective value of a broker key that is true or false.
+func (s Stack) BrokerBool(name string) bool { return s.value(brokerTable, name).Bool }
+
+// BrokerText returns the effective value of a broker key as its canonical text.
 func (s Stack) BrokerText(name string) string { return s.value(brokerTable, name).Text }
