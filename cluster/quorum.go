@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"go.etcd.io/raft/v3"
-	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 
 	"github.com/troupe-broker/troupe/wire/ident"
@@ -12,10 +11,8 @@ import (
 func (c *Controller) describeQuorum(now Now) decision {
 	st := c.rn.BasicStatus()
 	reply := &DescribeQuorumReply{Leader: c.options.Broker, LeaderNode: c.options.Node, Term: st.GetTerm(), Committed: st.GetCommit()}
-	matched := map[ident.NodeID]uint64{}
-	c.rn.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) { matched[ident.NodeID(id)] = p.Match })
 	for _, v := range c.image.voters {
-		s := VoterState{Voter: v, LogEnd: matched[v.Node], LastFetch: -1, LastCaughtUp: -1}
+		s := VoterState{Voter: v, LogEnd: c.matched(v.Node), LastFetch: -1, LastCaughtUp: -1}
 		if v.Node == c.options.Node {
 			s.LogEnd, s.LastFetch, s.LastCaughtUp = c.last, now.Wall, now.Wall
 		} else if clock, ok := c.voters[v.Node]; ok {
@@ -26,15 +23,26 @@ func (c *Controller) describeQuorum(now Now) decision {
 	return decision{body: reply, read: true}
 }
 
-// heardVoter notes that a voter answered.
-func (c *Controller) heardVoter(now Now, from ident.NodeID, m *pb.Message) {
+// heardVoter notes that a voter answered, and whether it now holds everything.
+func (c *Controller) heardVoter(now Now, from ident.NodeID) {
 	clock, ok := c.voters[from]
 	if !ok {
 		clock = voterClock{fetched: ident.NoTimestamp, caughtUp: ident.NoTimestamp}
 	}
 	clock.fetched = now.Wall
-	if m.GetType() == pb.MsgAppResp && !m.GetReject() && m.GetIndex() >= c.last {
+	if c.matched(from) >= c.last {
 		clock.caughtUp = now.Wall
 	}
 	c.voters[from] = clock
+}
+
+// matched is the last entry that the leader knows a voter to hold.
+func (c *Controller) matched(node ident.NodeID) uint64 {
+	match := uint64(0)
+	c.rn.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
+		if ident.NodeID(id) == node {
+			match = p.Match
+		}
+	})
+	return match
 }

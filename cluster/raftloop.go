@@ -280,16 +280,26 @@ func (c *Controller) receive(now Now, cmd *Receive, out *Out) {
 		drop("a letter from no other voter")
 		return
 	}
-	switch m.GetType() {
-	case pb.MsgAppResp, pb.MsgHeartbeatResp:
-		c.heardVoter(now, from, m)
-	case pb.MsgApp, pb.MsgHeartbeat, pb.MsgSnap, pb.MsgVote, pb.MsgVoteResp, pb.MsgPreVote, pb.MsgPreVoteResp, pb.MsgTimeoutNow:
-	default:
+	if !betweenVoters(m.GetType()) {
 		drop(fmt.Sprintf("a letter of type %v", m.GetType()))
 		return
 	}
 	if err := c.rn.Step(m); err != nil {
 		drop(err.Error())
+		return
+	}
+	if answers := m.GetType() == pb.MsgAppResp || m.GetType() == pb.MsgHeartbeatResp; answers && c.role == raft.StateLeader && m.GetTerm() == c.term {
+		c.heardVoter(now, from)
+	}
+}
+
+// betweenVoters tells whether voters send each other messages of a type. Proposals are not among them: only the leader makes records.
+func betweenVoters(t pb.MessageType) bool {
+	switch t {
+	case pb.MsgApp, pb.MsgAppResp, pb.MsgHeartbeat, pb.MsgHeartbeatResp, pb.MsgSnap, pb.MsgVote, pb.MsgVoteResp, pb.MsgPreVote, pb.MsgPreVoteResp, pb.MsgTimeoutNow:
+		return true
+	default:
+		return false
 	}
 }
 
