@@ -1,0 +1,8 @@
+// Package sim runs whole brokers in a simulated world: one goroutine, one seed, no
+// real clock, disk, socket or random number. What runs inside is the real broker,
+// from the bytes of a request to the sectors of a segment; what is simulated is
+// everything that it takes from outside, through actors/broker's World.
+//
+// The same seed gives the same run, event by event, and the same hash. So a failure
+// is a number: `go test ./actors/sim -run Seed -seed=N` replays it.
+package sim
