@@ -67,6 +67,7 @@ const (
 	lacksReadNullHeader  = "read-null-header"  // reads null header values as empty ones
 	lacksReadNullKey     = "read-null-key"     // reads null keys as empty ones
 	lacksReadNullValue   = "read-null-value"   // reads null values as empty ones
+	lacksOutOfRange      = "read-out-of-range" // goes elsewhere when its offset is not in the log, and says nothing
 	lacksReadHeaderBytes = "read-header-bytes" // prints headers: HeaderText instead of Headers
 )
 

@@ -137,7 +137,7 @@ func kcatFlags(r record) string {
 func (k *kcat) read(ctx context.Context, topic string, partition int, from int64, count int) ([]record, error) {
 	out, err := k.run(ctx, nil,
 		"-C", "-q", "-t", topic, "-p", strconv.Itoa(partition), "-o", strconv.FormatInt(from, 10), "-c", strconv.Itoa(count),
-		"-X", "fetch.wait.max.ms=500", "-f", `%o %T %K %S\n%k%s%h`+kcatRecordEnd)
+		"-X", "fetch.wait.max.ms=500", "-X", "topic.auto.offset.reset=error", "-f", `%o %T %K %S\n%k%s%h`+kcatRecordEnd)
 	if err != nil {
 		return nil, err
 	}

@@ -49,6 +49,27 @@ func (r *report) check(ctx context.Context, w who, name string, run func(ctx con
 	return true
 }
 
+// eventually tries until it succeeds, for at most five seconds.
+func eventually(ctx context.Context, try func() error) error {
+	limit := time.NewTimer(5 * time.Second)
+	defer limit.Stop()
+	retry := time.NewTicker(100 * time.Millisecond)
+	defer retry.Stop()
+	for {
+		err := try()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-limit.C:
+			return err
+		case <-ctx.Done():
+			return err
+		case <-retry.C:
+		}
+	}
+}
+
 // skip reports what cannot be checked here. When the report is strict that is a failure.
 func (r *report) skip(w who, name, reason string) {
 	if r.strict {

@@ -9,6 +9,7 @@ import java.net.URLClassLoader;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicReference;
 import org.apache.kafka.common.utils.internals.Exit;
@@ -24,11 +25,9 @@ final class Tools {
     /** Thrown in place of the end of the JVM. An Error, so that a tool's "catch (Exception)" lets it pass. */
     private static final class Exited extends Error {
         private static final long serialVersionUID = 1;
-        final int code;
 
         Exited(int code, String message) {
-            super(message, null, false, false);
-            this.code = code;
+            super("exit " + code + ": " + message, null, false, false);
         }
     }
 
@@ -37,8 +36,7 @@ final class Tools {
     Tools() {
         Exit.setExitProcedure(Tools::exit);
         Exit.setHaltProcedure(Tools::exit);
-        // A tool's shutdown hook is for the end of its process, which does not come here.
-        Exit.setShutdownHookAdder((name, hook) -> {});
+        Exit.setShutdownHookAdder((name, hook) -> RUNNING.get().hooks.add(new Thread(hook, name)));
         List<URL> found = new ArrayList<>();
         try {
             for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {
@@ -52,31 +50,51 @@ final class Tools {
         jars = found.toArray(URL[]::new);
     }
 
+    /** What the running tool has printed so far, what it wants done at the end of its process, and how it ended. */
+    private static final class Run {
+        final ByteArrayOutputStream out = new ByteArrayOutputStream();
+        final ByteArrayOutputStream err = new ByteArrayOutputStream();
+        final List<Thread> hooks = new CopyOnWriteArrayList<>();
+        Result ended;
+
+        /** Does what the JVM does at its end: starts the hooks, waits for them, and then nothing is printed any more. */
+        synchronized void end(int code) {
+            if (ended != null) { // the first exit is the one that would have ended the JVM
+                return;
+            }
+            hooks.forEach(Thread::start);
+            try {
+                for (Thread hook : hooks) {
+                    hook.join(10_000);
+                }
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+            System.out.flush();
+            System.err.flush();
+            ended = new Result(code, out.toString(StandardCharsets.UTF_8), err.toString(StandardCharsets.UTF_8));
+        }
+    }
+
+    private static final AtomicReference<Run> RUNNING = new AtomicReference<>();
+
     private static void exit(int code, String message) {
+        RUNNING.get().end(code);
         throw new Exited(code, message);
     }
 
     Result run(String main, List<String> args, String stdin, long waitMs) throws Exception {
-        ByteArrayOutputStream out = new ByteArrayOutputStream();
-        ByteArrayOutputStream err = new ByteArrayOutputStream();
+        Run run = new Run();
         PrintStream realOut = System.out;
         PrintStream realErr = System.err;
         InputStream realIn = System.in;
-        AtomicReference<Throwable> end = new AtomicReference<>();
         try (FreshTools loader = new FreshTools(jars)) {
-            PrintStream toolOut = new PrintStream(out, true, StandardCharsets.UTF_8);
-            PrintStream toolErr = new PrintStream(err, true, StandardCharsets.UTF_8);
-            Thread thread = new Thread(() -> {
-                try {
-                    Class.forName(main, true, loader).getMethod("main", String[].class).invoke(null, (Object) args.toArray(String[]::new));
-                } catch (InvocationTargetException e) {
-                    end.set(e.getCause());
-                } catch (Throwable e) {
-                    end.set(e);
-                }
-            }, "tool-" + main);
+            PrintStream toolOut = new PrintStream(run.out, true, StandardCharsets.UTF_8);
+            PrintStream toolErr = new PrintStream(run.err, true, StandardCharsets.UTF_8);
+            Thread thread = new Thread(() -> main(main, args, loader, run), "tool-" + main);
             thread.setContextClassLoader(loader);
             thread.setDaemon(true);
+            RUNNING.set(run);
             System.setOut(toolOut);
             System.setErr(toolErr);
             System.setIn(new ByteArrayInputStream(stdin.getBytes(StandardCharsets.UTF_8)));
@@ -86,24 +104,31 @@ final class Tools {
                 thread.interrupt();
                 thread.join(5_000);
                 throw new TimeoutException(main + " " + args + " did not end in " + waitMs + " ms; it printed:\n"
-                    + out.toString(StandardCharsets.UTF_8) + err.toString(StandardCharsets.UTF_8));
+                    + run.out.toString(StandardCharsets.UTF_8) + run.err.toString(StandardCharsets.UTF_8));
             }
-            toolOut.flush();
-            toolErr.flush();
         } finally {
             System.setOut(realOut);
             System.setErr(realErr);
             System.setIn(realIn);
         }
+        return run.ended;
+    }
+
+    /** The tool's main thread: however main is left, the run has ended after it. */
+    private static void main(String main, List<String> args, ClassLoader loader, Run run) {
         int code = 0;
-        Throwable thrown = end.get();
-        if (thrown instanceof Exited e) {
-            code = e.code;
-        } else if (thrown != null) { // what the JVM does with an exception that leaves main
+        try {
+            Class.forName(main, true, loader).getMethod("main", String[].class).invoke(null, (Object) args.toArray(String[]::new));
+        } catch (InvocationTargetException e) { // what the JVM does with an exception that leaves main
             code = 1;
-            thrown.printStackTrace(new PrintStream(err, true, StandardCharsets.UTF_8));
+            if (!(e.getCause() instanceof Exited)) {
+                e.getCause().printStackTrace();
+            }
+        } catch (ReflectiveOperationException e) {
+            code = 1;
+            e.printStackTrace();
         }
-        return new Result(code, out.toString(StandardCharsets.UTF_8), err.toString(StandardCharsets.UTF_8));
+        run.end(code);
     }
 
     /** Loads the tools' packages by itself and leaves everything else to the application's loader. */
