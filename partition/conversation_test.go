@@ -34,6 +34,7 @@ func TestConversations(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
 			var c conversation
 			datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+				t.Helper()
 				return c.play(t, d)
 			})
 		})

@@ -114,22 +114,19 @@ func New(o Options) *Machine {
 // order of a turn, by stepping anything but Appended or AppendFailed after a
 // WriteBatch, is a bug and panics.
 func (m *Machine) Step(now Now, c Command, out *Out) {
-	if m.proposal.open {
-		switch c := c.(type) {
-		case *Appended:
-			m.appended(now, out)
-		case *AppendFailed:
-			m.appendFailed(c, out)
-		default:
-			panic(fmt.Sprintf("partition: %T between a WriteBatch and its outcome", c))
-		}
-		return
+	switch outcome := isOutcome(c); {
+	case m.proposal.open && !outcome:
+		panic(fmt.Sprintf("partition: %T between a WriteBatch and its outcome", c))
+	case outcome && !m.proposal.open:
+		panic(fmt.Sprintf("partition: %T without a WriteBatch", c))
 	}
 	switch c := c.(type) {
 	case *Append:
 		m.append(c, out)
-	case *Appended, *AppendFailed:
-		panic(fmt.Sprintf("partition: %T without a WriteBatch", c))
+	case *Appended:
+		m.appended(now, out)
+	case *AppendFailed:
+		m.appendFailed(c, out)
 	case *Flushed:
 		m.flushedTo(now, c, out)
 	case *Fetch:
@@ -163,6 +160,13 @@ func (m *Machine) Step(now Now, c Command, out *Out) {
 	default:
 		panic(fmt.Sprintf("partition: unknown command %T", c))
 	}
+}
+
+// isOutcome tells whether a command says what came of a WriteBatch.
+func isOutcome(c Command) bool {
+	_, appended := c.(*Appended)
+	_, failed := c.(*AppendFailed)
+	return appended || failed
 }
 
 // Tick does what time alone makes due: deadlines of parked produces, flush.ms,

@@ -15,7 +15,7 @@ import (
 
 // TestMain gives rapid more runs than its default; the flag still overrides it.
 func TestMain(t *testing.M) {
-	if err := flag.Set("rapid.checks", "500"); err != nil {
+	if err := flag.Set("rapid.checks", "300"); err != nil {
 		panic(err)
 	}
 	t.Run()

@@ -77,81 +77,15 @@ func (s *producer) next() ident.Sequence {
 	return s.window[s.count-1].lastSequence.Add(1)
 }
 
-// NewProducers makes an empty memory for at most max producers. During recovery it
+// NewProducers makes an empty memory for at most limit producers. During recovery it
 // is loaded from a snapshot and fed the batches above it, in either order; then it
 // goes into [Options].
-func NewProducers(max int) *Producers {
-	return &Producers{max: max, byID: map[ident.ProducerID]int32{}, free: noSlot, oldest: noSlot, newest: noSlot}
+func NewProducers(limit int) *Producers {
+	return &Producers{max: limit, byID: map[ident.ProducerID]int32{}, free: noSlot, oldest: noSlot, newest: noSlot}
 }
 
 // Len is the number of producers with state.
 func (p *Producers) Len() int { return len(p.byID) }
-
-// verdict is what check says of a batch.
-type verdict struct {
-	code      wire.ErrorCode
-	duplicate *batchMark // the original, valid until the state changes
-	slot      int32      // of the producer; noSlot: it has no state
-}
-
-// check tells whether a batch is new, repeated, or out of order
-// (ProducerAppendInfo.java, ProducerStateEntry.java). It changes nothing.
-func (p *Producers) check(b *BatchInfo) verdict {
-	if b.BaseSequence < 0 || b.ProducerEpoch < 0 {
-		return verdict{code: wire.InvalidRecord, slot: noSlot}
-	}
-	slot, ok := p.byID[b.ProducerID]
-	if !ok {
-		// Its state may have expired here while it lives on: any sequence will do.
-		return verdict{slot: noSlot}
-	}
-	s := &p.slots[slot]
-	switch {
-	case b.ProducerEpoch < s.epoch:
-		return verdict{code: wire.InvalidProducerEpoch, slot: slot}
-	case b.ProducerEpoch > s.epoch:
-		if b.BaseSequence != 0 {
-			return verdict{code: wire.OutOfOrderSequenceNumber, slot: slot}
-		}
-		return verdict{slot: slot}
-	}
-	last := b.BaseSequence.Add(b.LastOffsetDelta)
-	for i := range s.window[:s.count] {
-		if m := &s.window[i]; m.lastSequence == last && m.offsetDelta == b.LastOffsetDelta {
-			return verdict{duplicate: m, slot: slot}
-		}
-	}
-	if b.BaseSequence != s.next() {
-		return verdict{code: wire.OutOfOrderSequenceNumber, slot: slot}
-	}
-	return verdict{slot: slot}
-}
-
-// add takes in a batch that is in the log at base. slot is what check said.
-func (p *Producers) add(slot int32, b *BatchInfo, base ident.Offset, now ident.Millis, out *Out) {
-	if slot == noSlot {
-		slot = p.insert(b.ProducerID, b.ProducerEpoch, out)
-	} else {
-		p.unlink(slot)
-		p.link(slot)
-	}
-	s := &p.slots[slot]
-	s.touched = now
-	if b.ProducerEpoch > s.epoch {
-		s.epoch, s.count = b.ProducerEpoch, 0
-	}
-	if s.count == windowSize {
-		copy(s.window[:], s.window[1:])
-		s.count--
-	}
-	s.window[s.count] = batchMark{
-		lastSequence: b.BaseSequence.Add(b.LastOffsetDelta),
-		offsetDelta:  b.LastOffsetDelta,
-		lastOffset:   base + ident.Offset(b.LastOffsetDelta),
-		timestamp:    b.MaxTimestamp,
-	}
-	s.count++
-}
 
 // Replay takes in a batch found in the log at base. What is in the log was accepted
 // once, so nothing is checked; a batch that the state covers already is skipped. now
@@ -235,6 +169,72 @@ func (p *Producers) Snapshot(dst []record.ProducerEntry) []record.ProducerEntry 
 		dst = append(dst, e)
 	}
 	return dst
+}
+
+// verdict is what check says of a batch.
+type verdict struct {
+	code      wire.ErrorCode
+	duplicate *batchMark // the original, valid until the state changes
+	slot      int32      // of the producer; noSlot: it has no state
+}
+
+// check tells whether a batch is new, repeated, or out of order
+// (ProducerAppendInfo.java, ProducerStateEntry.java). It changes nothing.
+func (p *Producers) check(b *BatchInfo) verdict {
+	if b.BaseSequence < 0 || b.ProducerEpoch < 0 {
+		return verdict{code: wire.InvalidRecord, slot: noSlot}
+	}
+	slot, ok := p.byID[b.ProducerID]
+	if !ok {
+		// Its state may have expired here while it lives on: any sequence will do.
+		return verdict{slot: noSlot}
+	}
+	s := &p.slots[slot]
+	switch {
+	case b.ProducerEpoch < s.epoch:
+		return verdict{code: wire.InvalidProducerEpoch, slot: slot}
+	case b.ProducerEpoch > s.epoch:
+		if b.BaseSequence != 0 {
+			return verdict{code: wire.OutOfOrderSequenceNumber, slot: slot}
+		}
+		return verdict{slot: slot}
+	}
+	last := b.BaseSequence.Add(b.LastOffsetDelta)
+	for i := range s.window[:s.count] {
+		if m := &s.window[i]; m.lastSequence == last && m.offsetDelta == b.LastOffsetDelta {
+			return verdict{duplicate: m, slot: slot}
+		}
+	}
+	if b.BaseSequence != s.next() {
+		return verdict{code: wire.OutOfOrderSequenceNumber, slot: slot}
+	}
+	return verdict{slot: slot}
+}
+
+// add takes in a batch that is in the log at base. slot is what check said.
+func (p *Producers) add(slot int32, b *BatchInfo, base ident.Offset, now ident.Millis, out *Out) {
+	if slot == noSlot {
+		slot = p.insert(b.ProducerID, b.ProducerEpoch, out)
+	} else {
+		p.unlink(slot)
+		p.link(slot)
+	}
+	s := &p.slots[slot]
+	s.touched = now
+	if b.ProducerEpoch > s.epoch {
+		s.epoch, s.count = b.ProducerEpoch, 0
+	}
+	if s.count == windowSize {
+		copy(s.window[:], s.window[1:])
+		s.count--
+	}
+	s.window[s.count] = batchMark{
+		lastSequence: b.BaseSequence.Add(b.LastOffsetDelta),
+		offsetDelta:  b.LastOffsetDelta,
+		lastOffset:   base + ident.Offset(b.LastOffsetDelta),
+		timestamp:    b.MaxTimestamp,
+	}
+	s.count++
 }
 
 // describe lists the producers by ascending id, in a slice of its own.

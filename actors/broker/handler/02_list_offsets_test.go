@@ -32,6 +32,7 @@ func offsetOf(partition int32, timestamp int64) kmsg.ListOffsetsRequestTopicPart
 // Behaviours 50 and 51.
 func TestListOffsetsAsksEachPartitionsReplica(t *testing.T) {
 	versions(t, wire.KeyListOffsets, 0, func(t *testing.T, version int16) {
+		t.Helper()
 		k := newKit(t)
 		k.ports.offsets = func(p handler.Place, q handler.ListOffset) handler.ListedOffset {
 			want := handler.ListOffset{Timestamp: 1234, LeaderEpoch: ident.NoLeaderEpoch}
@@ -69,6 +70,7 @@ func TestListOffsetsAsksEachPartitionsReplica(t *testing.T) {
 func TestSpecialTimestampsAreServedFromTheirVersionOn(t *testing.T) {
 	first := map[int64]int16{-1: 1, -2: 1, -3: 7, -4: 8, -5: 9, -6: 11, -7: 99, -1 << 63: 99}
 	versions(t, wire.KeyListOffsets, 0, func(t *testing.T, version int16) {
+		t.Helper()
 		for timestamp, from := range first {
 			k := newKit(t)
 			asked := false
@@ -91,6 +93,7 @@ func TestSpecialTimestampsAreServedFromTheirVersionOn(t *testing.T) {
 // Behaviour 52.
 func TestOffsetNotAvailableIsLeaderNotAvailableForOldClients(t *testing.T) {
 	versions(t, wire.KeyListOffsets, 0, func(t *testing.T, version int16) {
+		t.Helper()
 		k := newKit(t)
 		k.ports.offsets = func(handler.Place, handler.ListOffset) handler.ListedOffset {
 			return handler.ListedOffset{Code: wire.OffsetNotAvailable}

@@ -27,7 +27,7 @@ func metadata(c *Call) {
 		node.NodeID, node.Host, node.Port, node.Rack = int32(b.ID), e.Host, int32(e.Port), rack(b)
 		resp.Brokers = append(resp.Brokers, node)
 	}
-	resp.ClusterID = text(string(c.Env.Cluster))
+	resp.ClusterID = new(string(c.Env.Cluster))
 	resp.ControllerID = int32(v.controller())
 	resp.AuthorizedOperations = operations(req.IncludeClusterAuthorizedOperations, allClusterOperations)
 	switch {
@@ -38,7 +38,7 @@ func metadata(c *Call) {
 	case namesById(req) && c.Version < 12:
 		// The field exists from version 10 on, but was not served before 12; all topics of such a request are refused.
 		for i := range req.Topics {
-			resp.Topics = append(resp.Topics, refuseTopic(wire.InvalidRequest, text(name(&req.Topics[i])), req.Topics[i].TopicID))
+			resp.Topics = append(resp.Topics, refuseTopic(wire.InvalidRequest, new(name(&req.Topics[i])), req.Topics[i].TopicID))
 		}
 	default:
 		resp.Topics = askedTopics(c, v, req)
@@ -93,7 +93,7 @@ func askedTopics(c *Call, v view, req *kmsg.MetadataRequest) []kmsg.MetadataResp
 		if code == wire.UnknownTopicOrPartition {
 			missing = append(missing, topic)
 		}
-		out = append(out, refuseTopic(code, text(topic), [16]byte{}))
+		out = append(out, refuseTopic(code, new(topic), [16]byte{}))
 	}
 	if len(missing) > 0 && (req.AllowAutoTopicCreation || c.Version < 4) && c.brokerBool("auto.create.topics.enable") {
 		createMissing(c, missing)
@@ -139,7 +139,7 @@ func (c *Call) entropy() uint64 {
 // describeTopic tells all of a topic.
 func describeTopic(c *Call, v view, t *cluster.Topic) kmsg.MetadataResponseTopic {
 	out := kmsg.NewMetadataResponseTopic()
-	out.Topic, out.TopicID, out.IsInternal = text(t.Name), t.ID, t.Internal()
+	out.Topic, out.TopicID, out.IsInternal = new(t.Name), t.ID, t.Internal()
 	out.AuthorizedOperations = operations(c.Request.(*kmsg.MetadataRequest).IncludeTopicAuthorizedOperations, allTopicOperations)
 	out.Partitions = make([]kmsg.MetadataResponseTopicPartition, len(t.Partitions))
 	for i, p := range t.Partitions {
@@ -188,5 +188,5 @@ func rack(b *cluster.Broker) *string {
 	if b.Rack == "" {
 		return nil
 	}
-	return text(b.Rack)
+	return new(b.Rack)
 }

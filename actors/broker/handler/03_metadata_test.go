@@ -16,7 +16,7 @@ func askMetadata(k *kit, version int16, topics ...string) *kmsg.MetadataResponse
 	req.Topics = []kmsg.MetadataRequestTopic{}
 	for _, name := range topics {
 		t := kmsg.NewMetadataRequestTopic()
-		t.Topic = str(name)
+		t.Topic = new(name)
 		req.Topics = append(req.Topics, t)
 	}
 	return k.ask(version, req).(*kmsg.MetadataResponse)
@@ -40,6 +40,7 @@ func withTopics() *[]cluster.Record {
 // Behaviour 54.
 func TestNullAsksForAllTopicsAndEmptyForNone(t *testing.T) {
 	versions(t, wire.KeyMetadata, 0, func(t *testing.T, version int16) {
+		t.Helper()
 		k := newKit(t, *withTopics()...)
 		empty := []string{}
 		if version == 0 {
@@ -58,16 +59,17 @@ func TestNullAsksForAllTopicsAndEmptyForNone(t *testing.T) {
 // Behaviours 57, 58 and 60, and the shape of a partition.
 func TestMetadataTellsBrokersAndPartitions(t *testing.T) {
 	versions(t, wire.KeyMetadata, 0, func(t *testing.T, version int16) {
+		t.Helper()
 		k := newKit(t, *withTopics()...)
 		resp := askMetadata(k, version, "a")
-		rack := str("r2")
+		rack := new("r2")
 		var clusterID *string
 		controller := int32(1)
 		if version < 1 {
 			rack, controller = nil, -1
 		}
 		if version >= 2 {
-			clusterID = str("cluster-id")
+			clusterID = new("cluster-id")
 		}
 		same(t, "brokers", resp.Brokers, []kmsg.MetadataResponseBroker{{NodeID: 1, Host: "b1", Port: 9092}, {NodeID: 2, Host: "b2", Port: 9092, Rack: rack}})
 		same(t, "cluster id", resp.ClusterID, clusterID)
@@ -94,6 +96,7 @@ func TestMetadataTellsBrokersAndPartitions(t *testing.T) {
 
 func TestAuthorizedOperationsAreToldToWhoeverAsks(t *testing.T) {
 	versions(t, wire.KeyMetadata, 8, func(t *testing.T, version int16) {
+		t.Helper()
 		k := newKit(t, *withTopics()...)
 		req := kmsg.NewPtrMetadataRequest()
 		req.IncludeClusterAuthorizedOperations, req.IncludeTopicAuthorizedOperations = version <= 10, true
@@ -111,6 +114,7 @@ func TestAuthorizedOperationsAreToldToWhoeverAsks(t *testing.T) {
 // Behaviour 60: only what can be reached by the listener of the request.
 func TestMetadataSpeaksOfTheListenerTheRequestCameInBy(t *testing.T) {
 	versions(t, wire.KeyMetadata, 0, func(t *testing.T, version int16) {
+		t.Helper()
 		k := newKit(t, *withTopics()...)
 		k.client.Listener = "EXTERNAL"
 		resp := askMetadata(k, version, "a")
@@ -161,6 +165,7 @@ func TestOfflineReplicasAreTheUnreachableOnesAndThoseInDeadDirectories(t *testin
 // Behaviour 55.
 func TestUnknownTopicsAreCreatedIfRequestAndBrokerAllow(t *testing.T) {
 	versions(t, wire.KeyMetadata, 0, func(t *testing.T, version int16) {
+		t.Helper()
 		for _, c := range []struct {
 			name    string
 			request bool
@@ -178,7 +183,7 @@ func TestUnknownTopicsAreCreatedIfRequestAndBrokerAllow(t *testing.T) {
 			req.AllowAutoTopicCreation = c.request
 			for _, name := range []string{"new", "a", "new", "no/name", "__consumer_offsets"} {
 				mt := kmsg.NewMetadataRequestTopic()
-				mt.Topic = str(name)
+				mt.Topic = new(name)
 				req.Topics = append(req.Topics, mt)
 			}
 			resp := k.ask(version, req).(*kmsg.MetadataResponse)
@@ -205,6 +210,7 @@ func TestUnknownTopicsAreCreatedIfRequestAndBrokerAllow(t *testing.T) {
 // Behaviour 59's half about ids, and the versions in which the field existed and was not served.
 func TestTopicsCanBeAskedForByIdFromVersion12On(t *testing.T) {
 	versions(t, wire.KeyMetadata, 10, func(t *testing.T, version int16) {
+		t.Helper()
 		k := newKit(t, *withTopics()...)
 		req := kmsg.NewPtrMetadataRequest()
 		for _, id := range []byte{2, 77, 2} {
@@ -214,7 +220,7 @@ func TestTopicsCanBeAskedForByIdFromVersion12On(t *testing.T) {
 		}
 		if version < 12 {
 			for i := range req.Topics {
-				req.Topics[i].Topic = str("") // the name may not be null there
+				req.Topics[i].Topic = new("") // the name may not be null there
 			}
 		}
 		resp := k.ask(version, req).(*kmsg.MetadataResponse)

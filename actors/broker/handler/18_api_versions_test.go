@@ -20,6 +20,7 @@ func apiVersionsRequest() *kmsg.ApiVersionsRequest {
 // Behaviours 5, 8 and 10: what is served is told, and nothing else.
 func TestApiVersionsTellsTheTable(t *testing.T) {
 	versions(t, wire.KeyApiVersions, 0, func(t *testing.T, version int16) {
+		t.Helper()
 		k := newKit(t, smallCluster()...)
 		resp := k.ask(version, apiVersionsRequest()).(*kmsg.ApiVersionsResponse)
 		code(t, "answer", resp.ErrorCode, wire.NoError)
@@ -54,6 +55,7 @@ func TestAnUnknownVersionOfApiVersionsIsAnsweredInVersion0(t *testing.T) {
 // Behaviour 2.
 func TestSoftwareMustBeNamedLikeSoftware(t *testing.T) {
 	versions(t, wire.KeyApiVersions, 3, func(t *testing.T, version int16) {
+		t.Helper()
 		for name, want := range map[string]wire.ErrorCode{
 			"apache-kafka-java": wire.NoError, "x": wire.NoError, "1.2.3-rc1": wire.NoError,
 			"": wire.InvalidRequest, "-x": wire.InvalidRequest, "x-": wire.InvalidRequest, "a b": wire.InvalidRequest, "ä": wire.InvalidRequest,
@@ -79,15 +81,16 @@ func TestSoftwareMustBeNamedLikeSoftware(t *testing.T) {
 // Behaviour 3.
 func TestAClientThatMeantAnotherBrokerIsTold(t *testing.T) {
 	versions(t, wire.KeyApiVersions, 0, func(t *testing.T, version int16) {
+		t.Helper()
 		for _, c := range []struct {
 			cluster *string
 			node    int32
 			want    wire.ErrorCode
 		}{
 			{nil, -1, wire.NoError},
-			{str("cluster-id"), 1, wire.NoError},
-			{str("cluster-id"), 2, wire.RebootstrapRequired},
-			{str("another"), 1, wire.RebootstrapRequired},
+			{new("cluster-id"), 1, wire.NoError},
+			{new("cluster-id"), 2, wire.RebootstrapRequired},
+			{new("another"), 1, wire.RebootstrapRequired},
 		} {
 			req := apiVersionsRequest()
 			req.ClusterID, req.NodeID = c.cluster, c.node
@@ -103,6 +106,7 @@ func TestAClientThatMeantAnotherBrokerIsTold(t *testing.T) {
 // Behaviour 4.
 func TestFeaturesWithMinimum0AreLeftOutForOldClients(t *testing.T) {
 	versions(t, wire.KeyApiVersions, 0, func(t *testing.T, version int16) {
+		t.Helper()
 		self := registration(1, false, "PLAINTEXT")
 		self.Features = []cluster.FeatureRange{{Name: "from.one", Min: 1, Max: 3}, {Name: "from.zero", Min: 0, Max: 2}}
 		k := newKit(t, self, &cluster.FeatureLevelRecord{Name: "from.one", Level: 2})

@@ -93,5 +93,5 @@ func shown(e *config.Effective) *string {
 	if e.Null || e.Key.Hidden {
 		return nil
 	}
-	return text(e.Value)
+	return new(e.Value)
 }

@@ -17,7 +17,7 @@ func createRequest() *kmsg.CreateTopicsRequest {
 	plain := kmsg.NewCreateTopicsRequestTopic()
 	plain.Topic, plain.NumPartitions, plain.ReplicationFactor = "plain", 3, 1
 	c := kmsg.NewCreateTopicsRequestTopicConfig()
-	c.Name, c.Value = "retention.ms", str("1000")
+	c.Name, c.Value = "retention.ms", new("1000")
 	null := kmsg.NewCreateTopicsRequestTopicConfig()
 	null.Name = "segment.bytes"
 	plain.Configs = append(plain.Configs, c, null)
@@ -33,6 +33,7 @@ func createRequest() *kmsg.CreateTopicsRequest {
 // Behaviour 62.
 func TestCreateTopicsHandsEverythingOnAndTellsEachFate(t *testing.T) {
 	versions(t, wire.KeyCreateTopics, 0, func(t *testing.T, version int16) {
+		t.Helper()
 		k := newKit(t)
 		hidden := &config.Key{Name: "secret", Hidden: true}
 		unset := &config.Key{Name: "unset"}
@@ -52,7 +53,7 @@ func TestCreateTopicsHandsEverythingOnAndTellsEachFate(t *testing.T) {
 			}
 			plain := cluster.NewTopic{
 				Name: "plain", Partitions: 3, ReplicationFactor: 1,
-				Configs: []cluster.ConfigValue{{Name: "retention.ms", Value: str("1000")}, {Name: "segment.bytes"}},
+				Configs: []cluster.ConfigValue{{Name: "retention.ms", Value: new("1000")}, {Name: "segment.bytes"}},
 			}
 			manual := cluster.NewTopic{
 				Name: "manual", Partitions: -1, ReplicationFactor: -1, Assignment: []cluster.Assignment{{Partition: 1, Brokers: replicas(2, 1)}},
@@ -88,7 +89,7 @@ func TestCreateTopicsHandsEverythingOnAndTellsEachFate(t *testing.T) {
 		same(t, "partitions", []int32{created.NumPartitions, int32(created.ReplicationFactor)}, []int32{3, 1})
 		same(t, "none", []int32{refused.NumPartitions, int32(refused.ReplicationFactor)}, []int32{-1, -1})
 		same(t, "configs", created.Configs, []kmsg.CreateTopicsResponseTopicConfig{
-			{Name: "retention.ms", Value: str("1000"), Source: 1},
+			{Name: "retention.ms", Value: new("1000"), Source: 1},
 			{Name: "secret", Source: 4, IsSensitive: true},
 			{Name: "unset", Source: 5},
 		})
@@ -97,6 +98,7 @@ func TestCreateTopicsHandsEverythingOnAndTellsEachFate(t *testing.T) {
 
 func TestARefusedCommandRefusesEachTopicOnce(t *testing.T) {
 	versions(t, wire.KeyCreateTopics, 0, func(t *testing.T, version int16) {
+		t.Helper()
 		for _, reply := range []cluster.Reply{
 			{Err: &cluster.Error{Code: wire.NotController, Message: "not me"}},
 			{Body: &cluster.DeleteTopicsReply{}}, // a bug of ours

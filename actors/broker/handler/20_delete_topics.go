@@ -46,7 +46,7 @@ func deleteTopics(c *Call) {
 			out := kmsg.NewDeleteTopicsResponseTopic()
 			out.TopicID = t.ID
 			if t.Name != "" || c.Version < 6 { // the name may not be null before
-				out.Topic = text(t.Name)
+				out.Topic = new(t.Name)
 			}
 			out.ErrorCode, out.ErrorMessage = refusal(t.Err)
 			resp.Topics = append(resp.Topics, out)

@@ -12,6 +12,7 @@ import (
 
 func TestDeleteTopicsByNameAndById(t *testing.T) {
 	versions(t, wire.KeyDeleteTopics, 0, func(t *testing.T, version int16) {
+		t.Helper()
 		k := newKit(t)
 		want := []cluster.TopicRef{{Name: "a"}, {Name: "b"}}
 		if version >= 6 {
@@ -53,15 +54,16 @@ func deleteRequest(version int16) *kmsg.DeleteTopicsRequest {
 		return req
 	}
 	named, byID, both := kmsg.NewDeleteTopicsRequestTopic(), kmsg.NewDeleteTopicsRequestTopic(), kmsg.NewDeleteTopicsRequestTopic()
-	named.Topic = str("a")
+	named.Topic = new("a")
 	byID.TopicID = [16]byte{7}
-	both.Topic, both.TopicID = str("c"), [16]byte{8}
+	both.Topic, both.TopicID = new("c"), [16]byte{8}
 	req.Topics = append(req.Topics, named, byID, both)
 	return req
 }
 
 func TestDeletionSwitchedOffIsToldAsTheVersionCan(t *testing.T) {
 	versions(t, wire.KeyDeleteTopics, 0, func(t *testing.T, version int16) {
+		t.Helper()
 		k := newKit(t)
 		k.ports.controller = func(cluster.Command) cluster.Reply {
 			return cluster.Reply{Err: &cluster.Error{Code: wire.TopicDeletionDisabled, Message: "off"}}

@@ -12,6 +12,7 @@ import (
 // Behaviour 66, as far as it is translation.
 func TestDeleteRecordsAsksEachPartitionsReplica(t *testing.T) {
 	versions(t, wire.KeyDeleteRecords, 0, func(t *testing.T, version int16) {
+		t.Helper()
 		k := newKit(t)
 		k.ports.deletes = func(p handler.Place, q handler.DeleteRecords) handler.DeletedRecords {
 			if q.Deadline != 1000+40*1000000 {

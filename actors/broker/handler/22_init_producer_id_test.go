@@ -11,6 +11,7 @@ import (
 
 func TestEachProducerGetsAnIdOfItsOwn(t *testing.T) {
 	versions(t, wire.KeyInitProducerID, 0, func(t *testing.T, version int16) {
+		t.Helper()
 		k := newKit(t)
 		next := ident.ProducerID(4000)
 		k.ports.producerID = func() (ident.ProducerID, wire.ErrorCode) {
@@ -30,6 +31,7 @@ func TestEachProducerGetsAnIdOfItsOwn(t *testing.T) {
 
 func TestInitProducerIDRefusals(t *testing.T) {
 	versions(t, wire.KeyInitProducerID, 0, func(t *testing.T, version int16) {
+		t.Helper()
 		refused := func(what string, k *kit, req *kmsg.InitProducerIDRequest, want wire.ErrorCode) {
 			t.Helper()
 			resp := k.ask(version, req).(*kmsg.InitProducerIDResponse)
@@ -39,9 +41,9 @@ func TestInitProducerIDRefusals(t *testing.T) {
 			}
 		}
 		req := kmsg.NewPtrInitProducerIDRequest()
-		req.TransactionalID = str("tx")
+		req.TransactionalID = new("tx")
 		refused("transactional id", newKit(t), req, wire.TransactionalIDAuthorizationFailed)
-		req.TransactionalID = str("")
+		req.TransactionalID = new("")
 		refused("empty transactional id", newKit(t), req, wire.InvalidRequest)
 		if version >= 3 {
 			for _, half := range [][2]int64{{5, -1}, {-1, 5}} {

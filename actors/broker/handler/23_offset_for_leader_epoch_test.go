@@ -12,6 +12,7 @@ import (
 // Behaviour 53, as far as it is translation.
 func TestOffsetForLeaderEpochAsksEachPartitionsReplica(t *testing.T) {
 	versions(t, wire.KeyOffsetForLeaderEpoch, 0, func(t *testing.T, version int16) {
+		t.Helper()
 		k := newKit(t)
 		k.ports.epochs = func(p handler.Place, q handler.EpochEnd) handler.EndOfEpoch {
 			same(t, "question", q, handler.EpochEnd{CurrentLeaderEpoch: 9, LeaderEpoch: 5})

@@ -117,13 +117,13 @@ func describedConfig(e *config.Effective, req *kmsg.DescribeConfigsRequest) kmsg
 			s := kmsg.NewDescribeConfigsResponseResourceConfigConfigSynonym()
 			s.Name, s.Source = o.Name, kmsg.ConfigSource(o.Source)
 			if !e.Key.Hidden {
-				s.Value = text(o.Value)
+				s.Value = new(o.Value)
 			}
 			out.ConfigSynonyms = append(out.ConfigSynonyms, s)
 		}
 	}
 	if req.IncludeDocumentation {
-		out.Documentation = text(documentation(e.Key))
+		out.Documentation = new(documentation(e.Key))
 	}
 	return out
 }
@@ -135,6 +135,7 @@ func documentation(k *config.Key) string {
 		return k.Doc + " Accepted without effect: " + k.Reason
 	case config.Refused:
 		return k.Doc + " Other values are refused: " + k.Reason
+	case config.Honoured:
 	}
 	return k.Doc
 }

@@ -1,6 +1,8 @@
 package handler
 
 import (
+	"strings"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/troupe-broker/troupe/cluster"
@@ -50,17 +52,8 @@ func alteredConfigs(reply cluster.Reply, n int, resource func(int) config.Resour
 		r := &body.Resources[i]
 		code, message := refusal(r.Err)
 		if r.Err == nil && len(r.Warnings) > 0 {
-			message = text(joined(r.Warnings))
+			message = new(strings.Join(r.Warnings, "; "))
 		}
 		add(r.Resource, code, message)
 	}
-}
-
-// joined makes one text of sentences.
-func joined(sentences []string) string {
-	s := sentences[0]
-	for _, more := range sentences[1:] {
-		s += "; " + more
-	}
-	return s
 }

@@ -12,6 +12,7 @@ import (
 
 func TestDescribeLogDirsTellsWhatLiesWhere(t *testing.T) {
 	versions(t, wire.KeyDescribeLogDirs, 0, func(t *testing.T, version int16) {
+		t.Helper()
 		at := func(topic string, n int32, size int64) handler.DirectoryReplica {
 			return handler.DirectoryReplica{TopicPartition: ident.TopicPartition{Topic: topic, Partition: n}, SizeBytes: size, OffsetLag: size / 10}
 		}

@@ -13,6 +13,7 @@ import (
 // Behaviour 65, as far as it is translation: an assignment that is there and empty is not one that is missing.
 func TestCreatePartitionsHandsEverythingOn(t *testing.T) {
 	versions(t, wire.KeyCreatePartitions, 0, func(t *testing.T, version int16) {
+		t.Helper()
 		req := kmsg.NewPtrCreatePartitionsRequest()
 		req.TimeoutMillis, req.ValidateOnly = 30, true
 		add := func(name string, count int32, assignment []kmsg.CreatePartitionsRequestTopicAssignment) {
@@ -40,7 +41,7 @@ func TestCreatePartitionsHandsEverythingOn(t *testing.T) {
 			return reply
 		}
 		same(t, "answer", k.ask(version, req).(*kmsg.CreatePartitionsResponse).Topics, []kmsg.CreatePartitionsResponseTopic{
-			{Topic: "auto"}, {Topic: "manual", ErrorCode: int16(wire.InvalidPartitions), ErrorMessage: str("why")}, {Topic: "empty"},
+			{Topic: "auto"}, {Topic: "manual", ErrorCode: int16(wire.InvalidPartitions), ErrorMessage: new("why")}, {Topic: "empty"},
 		})
 		reply = cluster.Reply{Err: &cluster.Error{Code: wire.RequestTimedOut, Message: "late"}}
 		for _, topic := range k.ask(version, req).(*kmsg.CreatePartitionsResponse).Topics {

@@ -34,13 +34,17 @@ func alterReplies(k *kit, want func(cluster.Command)) func(bool) cluster.Reply {
 // Behaviour 64, as far as it is translation.
 func TestIncrementalAlterConfigsHandsEachOperationOn(t *testing.T) {
 	versions(t, wire.KeyIncrementalAlterConfigs, 0, func(t *testing.T, version int16) {
+		t.Helper()
 		k := newKit(t)
 		set := alterReplies(k, func(cmd cluster.Command) {
 			got := cmd.(*cluster.IncrementalAlterConfigs)
 			same(t, "resources", got.Resources, []cluster.ConfigChange{
 				{Resource: config.Resource{Type: config.TopicResource, Name: "a"}, Ops: []cluster.ConfigOp{
-					{Name: "k0", Op: cluster.OpSet, Value: str("v")}, {Name: "k1", Op: cluster.OpDelete}, {Name: "k2", Op: cluster.OpAppend, Value: str("w")},
-					{Name: "k3", Op: cluster.OpSubtract, Value: str("u")}, {Name: "k4", Op: 9, Value: str("")},
+					{Name: "k0", Op: cluster.OpSet, Value: new("v")},
+					{Name: "k1", Op: cluster.OpDelete},
+					{Name: "k2", Op: cluster.OpAppend, Value: new("w")},
+					{Name: "k3", Op: cluster.OpSubtract, Value: new("u")},
+					{Name: "k4", Op: 9, Value: new("")},
 				}},
 				{Resource: config.Resource{Type: config.GroupResource, Name: "g"}},
 			})
@@ -52,7 +56,7 @@ func TestIncrementalAlterConfigsHandsEachOperationOn(t *testing.T) {
 		req.ValidateOnly = true
 		r := kmsg.NewIncrementalAlterConfigsRequestResource()
 		r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeTopic, "a"
-		for i, value := range []*string{str("v"), nil, str("w"), str("u"), str("")} {
+		for i, value := range []*string{new("v"), nil, new("w"), new("u"), new("")} {
 			c := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
 			c.Name, c.Op, c.Value = "k"+string(rune('0'+i)), kmsg.IncrementalAlterConfigOp(i), value
 			if i == 4 {
@@ -66,8 +70,8 @@ func TestIncrementalAlterConfigsHandsEachOperationOn(t *testing.T) {
 		set(false)
 		got := k.ask(version, req).(*kmsg.IncrementalAlterConfigsResponse).Resources
 		same(t, "answer", got, []kmsg.IncrementalAlterConfigsResponseResource{
-			{ErrorMessage: str("x has no effect; y has none"), ResourceType: kmsg.ConfigResourceTypeTopic, ResourceName: "a"},
-			{ErrorCode: int16(wire.InvalidConfig), ErrorMessage: str("why"), ResourceType: kmsg.ConfigResourceTypeGroupConfig, ResourceName: "g"},
+			{ErrorMessage: new("x has no effect; y has none"), ResourceType: kmsg.ConfigResourceTypeTopic, ResourceName: "a"},
+			{ErrorCode: int16(wire.InvalidConfig), ErrorMessage: new("why"), ResourceType: kmsg.ConfigResourceTypeGroupConfig, ResourceName: "g"},
 		})
 		set(true)
 		for _, r := range k.ask(version, req).(*kmsg.IncrementalAlterConfigsResponse).Resources {
@@ -79,11 +83,12 @@ func TestIncrementalAlterConfigsHandsEachOperationOn(t *testing.T) {
 
 func TestAlterConfigsHandsWholeSetsOn(t *testing.T) {
 	versions(t, wire.KeyAlterConfigs, 0, func(t *testing.T, version int16) {
+		t.Helper()
 		k := newKit(t)
 		set := alterReplies(k, func(cmd cluster.Command) {
 			got := cmd.(*cluster.AlterConfigs)
 			same(t, "resources", got.Resources, []cluster.ConfigReplacement{
-				{Resource: config.Resource{Type: config.TopicResource, Name: "a"}, Configs: []cluster.ConfigValue{{Name: "k0", Value: str("v")}, {Name: "k1"}}},
+				{Resource: config.Resource{Type: config.TopicResource, Name: "a"}, Configs: []cluster.ConfigValue{{Name: "k0", Value: new("v")}, {Name: "k1"}}},
 				{Resource: config.Resource{Type: config.GroupResource, Name: "g"}},
 			})
 			if !got.ValidateOnly {
@@ -94,7 +99,7 @@ func TestAlterConfigsHandsWholeSetsOn(t *testing.T) {
 		req.ValidateOnly = true
 		r := kmsg.NewAlterConfigsRequestResource()
 		r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeTopic, "a"
-		for i, value := range []*string{str("v"), nil} {
+		for i, value := range []*string{new("v"), nil} {
 			c := kmsg.NewAlterConfigsRequestResourceConfig()
 			c.Name, c.Value = "k"+string(rune('0'+i)), value
 			r.Configs = append(r.Configs, c)
@@ -104,8 +109,8 @@ func TestAlterConfigsHandsWholeSetsOn(t *testing.T) {
 		req.Resources = append(req.Resources, r, g)
 		set(false)
 		same(t, "answer", k.ask(version, req).(*kmsg.AlterConfigsResponse).Resources, []kmsg.AlterConfigsResponseResource{
-			{ErrorMessage: str("x has no effect; y has none"), ResourceType: kmsg.ConfigResourceTypeTopic, ResourceName: "a"},
-			{ErrorCode: int16(wire.InvalidConfig), ErrorMessage: str("why"), ResourceType: kmsg.ConfigResourceTypeGroupConfig, ResourceName: "g"},
+			{ErrorMessage: new("x has no effect; y has none"), ResourceType: kmsg.ConfigResourceTypeTopic, ResourceName: "a"},
+			{ErrorCode: int16(wire.InvalidConfig), ErrorMessage: new("why"), ResourceType: kmsg.ConfigResourceTypeGroupConfig, ResourceName: "g"},
 		})
 		set(true)
 		for _, r := range k.ask(version, req).(*kmsg.AlterConfigsResponse).Resources {

@@ -77,7 +77,7 @@ func unknownQuorum(req *kmsg.DescribeQuorumRequest) *kmsg.DescribeQuorumResponse
 		for _, asked := range req.Topics[i].Partitions {
 			p := kmsg.NewDescribeQuorumResponseTopicPartition()
 			p.Partition, p.ErrorCode = asked.Partition, int16(wire.UnknownTopicOrPartition)
-			p.ErrorMessage = text("the quorum is described as partition 0 of " + metadataTopic + " alone")
+			p.ErrorMessage = new("the quorum is described as partition 0 of " + metadataTopic + " alone")
 			t.Partitions = append(t.Partitions, p)
 		}
 		resp.Topics = append(resp.Topics, t)

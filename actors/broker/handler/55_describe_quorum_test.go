@@ -25,6 +25,7 @@ func quorumRequest(topic string, partitions ...int32) *kmsg.DescribeQuorumReques
 
 func TestDescribeQuorumTellsTheVoters(t *testing.T) {
 	versions(t, wire.KeyDescribeQuorum, 0, func(t *testing.T, version int16) {
+		t.Helper()
 		k := newKit(t, smallCluster()...)
 		reply := cluster.Reply{Body: &cluster.DescribeQuorumReply{Leader: 2, Term: 9, Committed: 77, Voters: []cluster.VoterState{
 			{Voter: cluster.Voter{Node: 11, Broker: 2, Directory: ident.DirectoryID{1}}, LogEnd: 78, LastFetch: 5001, LastCaughtUp: 5002},
@@ -66,6 +67,7 @@ func TestDescribeQuorumTellsTheVoters(t *testing.T) {
 
 func TestOnlyTheMetadataPartitionHasAQuorum(t *testing.T) {
 	versions(t, wire.KeyDescribeQuorum, 0, func(t *testing.T, version int16) {
+		t.Helper()
 		for _, req := range []*kmsg.DescribeQuorumRequest{quorumRequest("a", 0), quorumRequest("__cluster_metadata", 1), quorumRequest("__cluster_metadata", 0, 0)} {
 			resp := newKit(t).ask(version, req).(*kmsg.DescribeQuorumResponse)
 			if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != len(req.Topics[0].Partitions) {

@@ -11,6 +11,7 @@ import (
 
 func TestUpdateFeaturesIsAllOrNothing(t *testing.T) {
 	versions(t, wire.KeyUpdateFeatures, 0, func(t *testing.T, version int16) {
+		t.Helper()
 		req := kmsg.NewPtrUpdateFeaturesRequest()
 		req.TimeoutMillis, req.ValidateOnly = 30, true
 		for i, name := range []string{"up", "down"} {

@@ -26,10 +26,10 @@ func describeCluster(c *Call) {
 	if c.Version >= 1 && req.EndpointType != endpointBroker {
 		if req.EndpointType == endpointController {
 			resp.ErrorCode = int16(wire.MismatchedEndpointType)
-			resp.ErrorMessage = text("this is a broker; controllers have no endpoints of their own here")
+			resp.ErrorMessage = new("this is a broker; controllers have no endpoints of their own here")
 		} else {
 			resp.ErrorCode = int16(wire.UnsupportedEndpointType)
-			resp.ErrorMessage = text("endpoint type " + strconv.Itoa(int(req.EndpointType)) + " is unknown: 1 means brokers, 2 controllers")
+			resp.ErrorMessage = new("endpoint type " + strconv.Itoa(int(req.EndpointType)) + " is unknown: 1 means brokers, 2 controllers")
 		}
 		c.Respond(resp)
 		return

@@ -10,6 +10,7 @@ import (
 
 func TestDescribeClusterTellsBrokersByListener(t *testing.T) {
 	versions(t, wire.KeyDescribeCluster, 0, func(t *testing.T, version int16) {
+		t.Helper()
 		k := newKit(t, smallCluster()...)
 		req := kmsg.NewPtrDescribeClusterRequest()
 		req.EndpointType = 1
@@ -17,7 +18,7 @@ func TestDescribeClusterTellsBrokersByListener(t *testing.T) {
 		if resp.ClusterID != "cluster-id" || resp.ControllerID != 1 || resp.ErrorCode != 0 || resp.EndpointType != 1 || resp.ClusterAuthorizedOperations != -1<<31 {
 			t.Errorf("%+v", resp)
 		}
-		brokers := []kmsg.DescribeClusterResponseBroker{{NodeID: 1, Host: "b1", Port: 9092}, {NodeID: 2, Host: "b2", Port: 9092, Rack: str("r2")}}
+		brokers := []kmsg.DescribeClusterResponseBroker{{NodeID: 1, Host: "b1", Port: 9092}, {NodeID: 2, Host: "b2", Port: 9092, Rack: new("r2")}}
 		same(t, "brokers", resp.Brokers, brokers)
 		req.IncludeClusterAuthorizedOperations, req.IncludeFencedBrokers = true, true
 		resp = k.ask(version, req).(*kmsg.DescribeClusterResponse)
@@ -35,6 +36,7 @@ func TestDescribeClusterTellsBrokersByListener(t *testing.T) {
 
 func TestOnlyBrokersHaveEndpoints(t *testing.T) {
 	versions(t, wire.KeyDescribeCluster, 1, func(t *testing.T, version int16) {
+		t.Helper()
 		for kind, want := range map[int8]wire.ErrorCode{2: wire.MismatchedEndpointType, 0: wire.UnsupportedEndpointType, 3: wire.UnsupportedEndpointType} {
 			req := kmsg.NewPtrDescribeClusterRequest()
 			req.EndpointType = kind

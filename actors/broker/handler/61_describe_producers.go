@@ -49,13 +49,13 @@ func (d *producersAnswer) ask(topic, partition int) {
 			p := &t.Partitions[partition]
 			place := ident.TopicPartition{Topic: t.Topic, Partition: p.Partition}
 			if d.seen[place] {
-				p.ErrorCode, p.ErrorMessage = int16(wire.InvalidRequest), text(place.String()+" is in the request more than once")
+				p.ErrorCode, p.ErrorMessage = int16(wire.InvalidRequest), new(place.String()+" is in the request more than once")
 				continue
 			}
 			d.seen[place] = true
 			if d.left <= 0 {
 				p.ErrorCode = int16(wire.InvalidRequest)
-				p.ErrorMessage = text("one answer holds " + strconv.Itoa(producersMax) + " producers; ask for fewer partitions at a time")
+				p.ErrorMessage = new("one answer holds " + strconv.Itoa(producersMax) + " producers; ask for fewer partitions at a time")
 				continue
 			}
 			d.call.Env.Ports.DescribeProducers(Place{Topic: t.Topic, Partition: p.Partition}, func(a DescribedProducers) {
@@ -73,7 +73,7 @@ func (d *producersAnswer) put(p *kmsg.DescribeProducersResponseTopicPartition, a
 	d.left -= len(a.Producers)
 	p.ErrorCode = int16(a.Code)
 	if a.Message != "" {
-		p.ErrorMessage = text(a.Message)
+		p.ErrorMessage = new(a.Message)
 	}
 	for _, state := range a.Producers {
 		s := kmsg.NewDescribeProducersResponseTopicPartitionActiveProducer()

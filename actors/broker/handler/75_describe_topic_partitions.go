@@ -83,7 +83,7 @@ func (p *partitionPage) add(topic string, t *cluster.Topic) bool {
 		return true
 	}
 	out := kmsg.NewDescribeTopicPartitionsResponseTopic()
-	out.Topic, out.TopicID, out.IsInternal = text(t.Name), t.ID, t.Internal()
+	out.Topic, out.TopicID, out.IsInternal = new(t.Name), t.ID, t.Internal()
 	out.AuthorizedOperations = allTopicOperations
 	i := 0
 	if topic == p.from {
@@ -118,7 +118,7 @@ func (p *partitionPage) partition(number int32, part *cluster.Partition) kmsg.De
 
 func refusePartitions(code wire.ErrorCode, topic string) kmsg.DescribeTopicPartitionsResponseTopic {
 	out := kmsg.NewDescribeTopicPartitionsResponseTopic()
-	out.ErrorCode, out.Topic, out.IsInternal = int16(code), text(topic), cluster.InternalTopic(topic)
+	out.ErrorCode, out.Topic, out.IsInternal = int16(code), new(topic), cluster.InternalTopic(topic)
 	out.AuthorizedOperations = allTopicOperations
 	return out
 }

@@ -17,15 +17,12 @@ func (c *Call) deadline(timeoutMs int32) ident.Instant {
 	return c.Env.Now.Mono + ident.Instant(timeoutMs)*millisecond
 }
 
-// text is s as the nullable string of a response.
-func text(s string) *string { return &s }
-
 // refusal is an error of the controller as two fields of a response: 0 and null without one.
 func refusal(err *cluster.Error) (code int16, message *string) {
 	if err == nil {
 		return 0, nil
 	}
-	return int16(err.Code), text(err.Message)
+	return int16(err.Code), new(err.Message)
 }
 
 // wrongBody is the answer to a command's caller when a port gave the reply of another command: a bug of ours that one client need not pay for with its

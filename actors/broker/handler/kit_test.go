@@ -26,6 +26,7 @@ type kit struct {
 }
 
 func newKit(t *testing.T, records ...cluster.Record) *kit {
+	t.Helper()
 	k := &kit{t: t, image: cluster.NewImage(), client: handler.Client{Listener: "PLAINTEXT"}, now: handler.Now{Mono: 1000, Wall: 5000}}
 	k.ports.t = t
 	k.apply(records...)
@@ -119,8 +120,6 @@ type ports struct {
 	producersOpen int
 }
 
-func (p *ports) later(answer func()) { p.pending = append(p.pending, answer) }
-
 func (p *ports) Controller(command cluster.Command, ask *cluster.Ask, answer func(cluster.Reply)) {
 	if ask != askOf(command) {
 		p.t.Errorf("%T was sent with the Ask of another command", command)
@@ -173,6 +172,9 @@ func (p *ports) Random(b []byte) {
 	}
 }
 
+// later keeps an answer for a later turn.
+func (p *ports) later(answer func()) { p.pending = append(p.pending, answer) }
+
 // same compares two values and prints both when they differ. An empty list equals a missing one: not every field of the protocol can be null, and what
 // is read back of an empty one is no matter of the handler.
 func same(t *testing.T, what string, got, want any) {
@@ -186,8 +188,7 @@ func equal(a, b reflect.Value) bool {
 	if !a.IsValid() || !b.IsValid() || a.Type() != b.Type() {
 		return a.IsValid() == b.IsValid() && !a.IsValid()
 	}
-	switch a.Kind() {
-	case reflect.Slice, reflect.Array:
+	if kind := a.Kind(); kind == reflect.Slice || kind == reflect.Array {
 		if a.Len() != b.Len() {
 			return false
 		}
@@ -197,20 +198,17 @@ func equal(a, b reflect.Value) bool {
 			}
 		}
 		return true
-	case reflect.Struct:
+	}
+	if a.Kind() == reflect.Struct {
 		for i := range a.NumField() {
-			if !a.Type().Field(i).IsExported() { // tags that kmsg does not know
-				continue
-			}
-			if !equal(a.Field(i), b.Field(i)) {
+			// What is not exported are tags that kmsg does not know.
+			if a.Type().Field(i).IsExported() && !equal(a.Field(i), b.Field(i)) {
 				return false
 			}
 		}
 		return true
-	case reflect.Pointer:
-		if a.IsNil() || b.IsNil() {
-			return a.IsNil() == b.IsNil()
-		}
+	}
+	if a.Kind() == reflect.Pointer && !a.IsNil() && !b.IsNil() {
 		return equal(a.Elem(), b.Elem())
 	}
 	return a.Interface() == b.Interface()
@@ -223,8 +221,6 @@ func code(t *testing.T, what string, got int16, want wire.ErrorCode) {
 		t.Errorf("%s: %v, want %v", what, wire.ErrorCode(got), want)
 	}
 }
-
-func str(s string) *string { return &s }
 
 func deref(s *string) string {
 	if s == nil {
