@@ -54,6 +54,8 @@ type Directory struct {
 	lock   io.Closer
 	dir    Dir // of the data directory itself
 
+	deleting sync.RWMutex // read-held while a log is deleted, which Close waits for; before mu
+
 	mu     sync.Mutex // guards all below
 	meta   Meta
 	slots  map[uint64]*slot // of logs that are not open, by logKey
@@ -252,6 +254,14 @@ func (d *Directory) DeleteLog(l *Log) error {
 	if err := d.health.check(); err != nil {
 		return err
 	}
+	d.deleting.RLock()
+	defer d.deleting.RUnlock()
+	d.mu.Lock()
+	closed := d.closed
+	d.mu.Unlock()
+	if closed {
+		return ErrClosed
+	}
 	// From here on no job of the log looks for its files by name.
 	l.shared.Lock()
 	l.shared.gone = true
@@ -345,6 +355,8 @@ func (d *Directory) down(cause error) error {
 // the broker's epoch, provided that every log was closed clean; else it says which
 // was not.
 func (d *Directory) Close(clean bool, epoch ident.BrokerEpoch) error {
+	d.deleting.Lock()
+	defer d.deleting.Unlock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {

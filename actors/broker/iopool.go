@@ -67,6 +67,26 @@ func (w *ioWorker) Turn(t *runtime.Turn, batch []runtime.Message) {
 	}
 }
 
+// after calls done when the jobs before it are done, or the worker has stopped.
+func (w *ioWorker) after(done func()) {
+	w.open.Add(1)
+	if w.ref.Post(&barrier{done: done}) != nil { // Reject has called it
+		w.open.Add(-1)
+	}
+}
+
+// barrier tells when the jobs before it are done.
+type barrier struct{ done func() }
+
+// Bytes implements runtime.Message.
+func (*barrier) Bytes() int { return 0 }
+
+// Reject implements runtime.Rejecter.
+func (b *barrier) Reject(error) { b.done() }
+
+// do implements job.
+func (b *barrier) do(*runtime.Turn) { b.done() }
+
 const (
 	// warmAhead is how far behind a cold region is read too, so that a reader that catches up finds the next one warm.
 	warmAhead = 1 << 20

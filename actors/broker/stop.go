@@ -104,12 +104,24 @@ func (s *stop) closeLogs() {
 			}
 		}
 	}
-	one := after(len(all), s.closeMetadata)
+	one := after(len(all), s.finishRecovery)
 	for _, r := range all {
 		_ = r.ref.Post(&closePartition{done: func(err error) { // Reject calls it too
 			s.note(err)
 			one()
 		}})
+	}
+}
+
+// finishRecovery waits for the logs that are being deleted: a directory is given back with nobody at work in it.
+func (s *stop) finishRecovery() {
+	var workers []*ioWorker
+	for _, d := range s.b.shared.directories {
+		workers = append(workers, d.recovery.workers...)
+	}
+	one := after(len(workers), s.closeMetadata)
+	for _, w := range workers {
+		w.after(one)
 	}
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -199,7 +198,7 @@ type readCount struct{ records, bytes int64 }
 
 // String tells what was read so far.
 func (c *readCount) String() string {
-	return fmt.Sprintf("%d records, %s", c.records, byteCount(c.bytes))
+	return plural(c.records, "record", "records") + ", " + byteCount(c.bytes)
 }
 
 func (c *readCount) add(r *kgo.Record) {

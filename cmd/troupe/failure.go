@@ -30,6 +30,7 @@ const (
 	codeConfigFile   = "TRP-1008"
 	codeListen       = "TRP-1009"
 	codeStart        = "TRP-1010"
+	codeStop         = "TRP-1011"
 	codeFailed       = "TRP-1100"
 	codeUsage        = "TRP-1101"
 	codeUnreachable  = "TRP-1102"

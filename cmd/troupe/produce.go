@@ -116,7 +116,7 @@ func (o *produceOptions) client() ([]kgo.Opt, error) {
 		kgo.ProducerBatchMaxBytes(o.batchBytes),
 		kgo.ProducerLinger(o.linger),
 		kgo.MaxBufferedBytes(64 << 20),
-		kgo.RecordDeliveryTimeout(o.timeout),
+		kgo.AllowIdempotentProduceCancellation(), // giving up means giving up
 	}
 	switch o.acks {
 	case "all", "-1":
@@ -163,13 +163,31 @@ type tally struct {
 	failed     int64
 	first      error // of those that failed
 	partitions map[int32]*producedPartition
+
+	silent   bool        // acks 0: the offsets that the client makes up mean nothing
+	watch    *time.Timer // ends the delivery when it is not reset
+	patience time.Duration
 }
 
 // String tells what was acknowledged so far.
 func (t *tally) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return fmt.Sprintf("%d records, %s", t.records, byteCount(t.bytes))
+	return plural(t.records, "record", "records") + ", " + byteCount(t.bytes)
+}
+
+// watchOver calls late when nothing was acknowledged for the patience, and again as long as it returns true.
+func (t *tally) watchOver(patience time.Duration, late func() bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.patience = patience
+	t.watch = time.AfterFunc(patience, func() {
+		if late() {
+			t.mu.Lock()
+			t.watch.Reset(patience)
+			t.mu.Unlock()
+		}
+	})
 }
 
 func (t *tally) add(r *kgo.Record, err error) {
@@ -180,15 +198,20 @@ func (t *tally) add(r *kgo.Record, err error) {
 		t.first = cmpFirst(t.first, err)
 		return
 	}
+	t.watch.Reset(t.patience)
+	offset := r.Offset
+	if t.silent {
+		offset = -1
+	}
 	t.records++
 	t.bytes += int64(len(r.Key) + len(r.Value))
 	p := t.partitions[r.Partition]
 	if p == nil {
-		p = &producedPartition{Partition: r.Partition, First: r.Offset}
+		p = &producedPartition{Partition: r.Partition, First: offset}
 		t.partitions[r.Partition] = p
 	}
 	p.Records++
-	p.Last = r.Offset
+	p.Last = offset
 }
 
 func (t *tally) failure() error {
@@ -222,20 +245,31 @@ func (s *session) produce(ctx context.Context, o *produceOptions, keyGiven bool)
 	defer client.Close()
 
 	began := time.Now()
-	counts := &tally{partitions: map[int32]*producedPartition{}}
-	readErr := s.send(ctx, client, o, readRecords(ctx, in, lines), counts)
-	// What was read before the end, an error or an interrupt is delivered, in any case within the time of a record.
-	flushCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.timeout+5*time.Second)
-	defer cancel()
-	flushErr := client.Flush(flushCtx)
+	counts := &tally{partitions: map[int32]*producedPartition{}, silent: o.acks == "0"}
+	// An interrupt stops the reading; what was read is still delivered, unless nothing is acknowledged for the timeout.
+	// The client's own limit counts from a record's timestamp, which may be long past.
+	delivery, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer giveUp(nil)
+	counts.watchOver(o.timeout, func() bool {
+		if client.BufferedProduceRecords() == 0 {
+			return true // nothing waits
+		}
+		giveUp(fmt.Errorf("nothing was acknowledged for %s: %w", o.timeout, context.DeadlineExceeded))
+		return false
+	})
+	defer counts.watch.Stop()
+	readErr := s.send(ctx, delivery, client, o, readRecords(ctx, in, lines), counts)
+	flushErr := client.Flush(delivery)
+	if cause := context.Cause(delivery); cause != nil {
+		flushErr = cause
+	}
 	return s.showProduced(o, counts, time.Since(began), readErr, flushErr)
 }
 
 // send hands records to the client until the input ends, a record fails, or ctx does.
-func (s *session) send(ctx context.Context, client *kgo.Client, o *produceOptions, runs <-chan input, counts *tally) error {
+func (s *session) send(ctx, delivery context.Context, client *kgo.Client, o *produceOptions, runs <-chan input, counts *tally) error {
 	progress := s.newProgress()
 	defer progress.done()
-	delivery := context.WithoutCancel(ctx) // an interrupt stops the reading; what was read is still delivered
 	began, sent := time.Now(), 0
 	for {
 		var run input
@@ -295,9 +329,9 @@ func (s *session) showProduced(o *produceOptions, counts *tally, took time.Durat
 	if err := s.show(result, func(w io.Writer) {
 		for _, p := range result.Partitions {
 			if p.First < 0 {
-				row(w, fmt.Sprintf("%s-%d", o.topic, p.Partition), fmt.Sprintf("%d records", p.Records), "offsets unknown (acks 0)")
+				row(w, fmt.Sprintf("%s-%d", o.topic, p.Partition), plural(p.Records, "record", "records"), "offsets unknown (acks 0)")
 			} else {
-				row(w, fmt.Sprintf("%s-%d", o.topic, p.Partition), fmt.Sprintf("%d records", p.Records), fmt.Sprintf("offsets %d to %d", p.First, p.Last))
+				row(w, fmt.Sprintf("%s-%d", o.topic, p.Partition), plural(p.Records, "record", "records"), fmt.Sprintf("offsets %d to %d", p.First, p.Last))
 			}
 		}
 	}); err != nil {
@@ -305,8 +339,11 @@ func (s *session) showProduced(o *produceOptions, counts *tally, took time.Durat
 	}
 	switch {
 	case counts.first != nil:
-		cause := asFailure(counts.first)
-		return fail(codeUnconfirmed, cause.Hint, "%d records were not acknowledged: %w", counts.failed, counts.first)
+		cause := counts.first
+		if flushErr != nil {
+			cause = flushErr
+		}
+		return fail(codeUnconfirmed, asFailure(cause).Hint, "%s not acknowledged: %w", plural(counts.failed, "record was", "records were"), cause)
 	case flushErr != nil:
 		return fail(codeUnconfirmed, "", "not every record was acknowledged in time: %w", flushErr)
 	}

@@ -44,6 +44,14 @@ func (p *progress) done() {
 	}
 }
 
+// plural prints a number with its noun.
+func plural(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
 // byteCount prints a number of bytes for people.
 func byteCount(n int64) string {
 	const unit = 1024

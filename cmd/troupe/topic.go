@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/troupe-broker/troupe/wire/ident"
 )
 
 func newTopic(s *session) *cobra.Command {
@@ -32,8 +34,12 @@ type topicResult struct {
 	Error      string `json:"error,omitempty"`
 }
 
-// showResults prints the results and turns the first error into the command's own.
+// showResults prints the results and turns the first error into the command's own. For people, the only result is not told
+// twice when it is that error.
 func (s *session) showResults(results []topicResult, first error) error {
+	if first != nil && len(results) == 1 && s.format == formatText {
+		return first
+	}
 	err := s.show(results, func(w io.Writer) {
 		for _, r := range results {
 			if r.Error == "" {
@@ -82,7 +88,7 @@ func newTopicCreate(s *session) *cobra.Command {
 				for _, a := range answers.Sorted() {
 					r := topicResult{Topic: a.Topic, Done: done, Partitions: a.NumPartitions, Replicas: a.ReplicationFactor}
 					if a.ID != (kadm.TopicID{}) {
-						r.ID = a.ID.String()
+						r.ID = ident.TopicID(a.ID).String()
 					}
 					switch {
 					case a.Err != nil && ifNotExists && errors.Is(a.Err, kerr.TopicAlreadyExists):
@@ -135,7 +141,7 @@ func newTopicList(s *session) *cobra.Command {
 				rows := []listedTopic{}
 				for _, t := range topics.Sorted() {
 					rows = append(rows, listedTopic{
-						Topic: t.Topic, ID: t.ID.String(), Partitions: len(t.Partitions),
+						Topic: t.Topic, ID: ident.TopicID(t.ID).String(), Partitions: len(t.Partitions),
 						Replicas: t.Partitions.NumReplicas(), Internal: t.IsInternal,
 					})
 				}
@@ -331,7 +337,11 @@ func refusal(err error, message, format string, args ...any) error {
 		if message == "" {
 			message = refused.Description
 		}
-		return fail(codeRefused, hintFor(refused), "%s: %s: %s", doing, refused.Message, message)
+		f := fail(codeRefused, hintFor(refused), "%s: %s: %s", doing, refused.Message, message)
+		if m := coded.FindStringSubmatch(message); m != nil { // the broker says it with a code of its own
+			f.Code, f.What = m[1], fmt.Sprintf("%s: %s: %s", doing, refused.Message, m[2])
+		}
+		return f
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/troupe-broker/troupe/wire/ident"
 )
 
 // describedTopic is what `troupe topic describe` says of one topic.
@@ -89,7 +91,7 @@ func describeTopics(ctx context.Context, admin *kadm.Client, names []string, all
 	}
 	var topics []describedTopic
 	for _, t := range details.Sorted() {
-		d := describedTopic{Topic: t.Topic, ID: t.ID.String(), Internal: t.IsInternal, Replicas: t.Partitions.NumReplicas(), Configs: []describedConfig{}}
+		d := describedTopic{Topic: t.Topic, ID: ident.TopicID(t.ID).String(), Internal: t.IsInternal, Replicas: t.Partitions.NumReplicas(), Configs: []describedConfig{}}
 		for _, p := range t.Partitions.Sorted() {
 			dp := describedPartition{Partition: p.Partition, Leader: p.Leader, Epoch: p.LeaderEpoch, Replicas: p.Replicas, ISR: p.ISR, Start: -1, End: -1}
 			for _, listed := range []struct {
@@ -137,6 +139,10 @@ func (t *describedTopic) text(w io.Writer) {
 	row(w)
 	row(w, "PARTITION", "LEADER", "EPOCH", "REPLICAS", "ISR", "LOG START", "HIGH WATERMARK")
 	for _, p := range t.Partitions {
-		row(w, p.Partition, p.Leader, p.Epoch, p.Replicas, p.ISR, p.Start, p.End, p.Error)
+		cells := []any{p.Partition, p.Leader, p.Epoch, p.Replicas, p.ISR, p.Start, p.End}
+		if p.Error != "" {
+			cells = append(cells, p.Error)
+		}
+		row(w, cells...)
 	}
 }
