@@ -12,7 +12,7 @@ import (
 // Errors of reading metadata. All decoding errors wrap one of them.
 var (
 	ErrMalformed   = errors.New("malformed metadata")
-	ErrUnknownCode = errors.New("metadata record of a newer version")
+	ErrUnknownCode = errors.New("TRP-4002: metadata record of a newer version")
 )
 
 // nestingMax bounds how deep a value that is skipped may nest; ours nest three deep.

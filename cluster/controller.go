@@ -82,11 +82,11 @@ func New(o Options) (*Controller, error) {
 	c := &Controller{options: o, log: &raftLog{}, notes: &raftLogger{}, sessions: map[ident.BrokerID]session{}, voters: map[ident.NodeID]voterClock{}}
 	m, err := c.log.load(o.Durable)
 	if err != nil {
-		return nil, fmt.Errorf("controller: %w", err)
+		return nil, err
 	}
 	c.options.Durable = Durable{}
 	if !isVoter(m, o.Node) {
-		return nil, fmt.Errorf("controller: node %v is not among the voters of the raft log at index %d; a voter without its log is a new node", o.Node, m.index)
+		return nil, fmt.Errorf("TRP-4003: node %v is not among the voters of the raft log at index %d; a voter without its log is a new node", o.Node, m.index)
 	}
 	c.image, c.snapshot, c.last = m, m.index, c.log.last()
 	c.log.image = func() *Image { return c.image }

@@ -270,3 +270,40 @@ func TestOnlyTheControllerAnswers(t *testing.T) {
 		}
 	}
 }
+
+func TestAFollowerALittleBehindTakesEntriesThatWereKept(t *testing.T) {
+	cryptotest.SetGlobalRandom(t, 5)
+	w := newWorld(t, 3, Options{SnapshotBytes: 300, KeepBytes: 1 << 20}, nil)
+	for _, n := range w.nodes {
+		n.start()
+	}
+	w.join(1, 1, "")
+	leader := w.await()
+	behind := w.node(1 + leader.number%3)
+	behind.stop(true)
+	for i := range 10 {
+		cmd := &CreateTopics{Topics: []NewTopic{{Name: fmt.Sprintf("t%d", i), ID: ident.TopicID{0: byte(i + 1)}, Partitions: 3, ReplicationFactor: 1}}}
+		w.ask(leader, &cmd.Ask, cmd)
+	}
+	if leader.c.snapshot <= 10 {
+		t.Fatalf("the newest snapshot is at %d", leader.c.snapshot)
+	}
+	w.trace = func(format string, args ...any) {
+		if s := fmt.Sprintf(format, args...); s == fmt.Sprintf("%d: restored index=%d\n", behind.number, leader.c.Image().Index()) {
+			t.Error("a follower that lacks a few kept entries was sent everything")
+		}
+	}
+	behind.start()
+	w.ticks(5)
+	if !behind.c.Image().Equal(leader.c.Image()) {
+		t.Fatalf("the follower is at %d, the controller at %d", behind.c.Image().Index(), leader.c.Image().Index())
+	}
+	// The controller itself starts from snapshot and kept entries.
+	leader.stop(true)
+	leader.start()
+	w.await()
+	w.ticks(3)
+	if !leader.c.Image().Equal(behind.c.Image()) {
+		t.Fatal("they differ after the controller's restart")
+	}
+}

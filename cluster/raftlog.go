@@ -11,7 +11,7 @@ import (
 )
 
 // ErrDamaged says that what a raft log holds cannot be what a voter left there.
-var ErrDamaged = errors.New("the raft log is damaged")
+var ErrDamaged = errors.New("TRP-4001: the raft log is damaged")
 
 // raftLog is raft.Storage in memory: what is known to be on disk, no more and no less. Saves are added to it when they come back as Persisted.
 type raftLog struct {
@@ -158,7 +158,7 @@ func (l *raftLog) load(d Durable) (*Image, error) {
 	}
 	m, err := DecodeSnapshot(d.Snapshot.Data)
 	if err != nil {
-		return nil, fmt.Errorf("snapshot at index %d: %w", d.Snapshot.Index, err)
+		return nil, fmt.Errorf("snapshot at index %d: %w", d.Snapshot.Index, damage(err))
 	}
 	if m.index != d.Snapshot.Index || m.term != d.Snapshot.Term {
 		return nil, fmt.Errorf("%w: the snapshot stored for index %d term %d is of index %d term %d", ErrDamaged, d.Snapshot.Index, d.Snapshot.Term, m.index, m.term)
@@ -183,6 +183,14 @@ func (l *raftLog) load(d Durable) (*Image, error) {
 	}
 	l.hard = hard
 	return m, nil
+}
+
+// damage marks an error of reading what only this build can have written; metadata of a newer version is no damage.
+func damage(err error) error {
+	if errors.Is(err, ErrNewerVersion) || errors.Is(err, ErrUnknownCode) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrDamaged, err)
 }
 
 func (l *raftLog) loadEntries(m *Image, entries []Entry) error {

@@ -32,7 +32,7 @@ func TestNewRefusesWhatNoVoterLeftBehind(t *testing.T) {
 		"no hard state":           {func(d *Durable) { d.HardState = nil }, ErrDamaged, "no hard state"},
 		"hard state of noise":     {func(d *Durable) { d.HardState = []byte{1, 2} }, ErrDamaged, "hard state"},
 		"short hard state":        {func(d *Durable) { d.HardState = []byte{0x91, 1} }, ErrDamaged, "fewer than 3"},
-		"snapshot of noise":       {func(d *Durable) { d.Snapshot.Data = []byte{0xc1} }, ErrMalformed, "index 1"},
+		"snapshot of noise":       {func(d *Durable) { d.Snapshot.Data = []byte{0xc1} }, ErrDamaged, "index 1"},
 		"newer snapshot":          {func(d *Durable) { d.Snapshot.Data = newer.buf.Bytes() }, ErrNewerVersion, "version 2"},
 		"mislabelled snapshot":    {func(d *Durable) { d.Snapshot.Index = 2 }, ErrDamaged, "stored for index 2"},
 		"gap after the snapshot":  {func(d *Durable) { d.Entries = []Entry{entry(3, 1)} }, ErrDamaged, "missing"},

@@ -12,7 +12,7 @@ import (
 const snapshotVersion = 1
 
 // ErrNewerVersion says that a newer Troupe wrote this.
-var ErrNewerVersion = errors.New("metadata of a newer version")
+var ErrNewerVersion = errors.New("TRP-4002: metadata of a newer version")
 
 // EncodeSnapshot writes the image.
 func EncodeSnapshot(m *Image) []byte {
