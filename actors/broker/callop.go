@@ -76,7 +76,10 @@ func (op *callOp) encode(s *session) error {
 	return s.endAnswer(at, op.response.AppendTo(dst), 0)
 }
 
-// abandon implements operation. The handler may still look at the request in an answer function, which runs as long as the session does.
-func (op *callOp) abandon(_ *runtime.Turn, s *session) bool { return op.done || s.stopping }
+// hurry implements operation: a handler asks for what does not take long.
+func (op *callOp) hurry(*runtime.Turn) {}
+
+// abandon implements operation. No answer function runs any more, so that nobody looks at the request.
+func (op *callOp) abandon() bool { return true }
 
 func (op *callOp) recycle() { op.frame.chunk.release() }

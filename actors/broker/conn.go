@@ -52,7 +52,8 @@ func (c *conn) read() {
 		reason = errRevoked
 	}
 	c.in.close()
-	_ = runner.Send(c.session, &hangup{reason: reason}) // a session that has stopped knows
+	// A peer that only stopped sending may still read; if it does not, the next write says so. A session that has stopped knows.
+	_ = runner.Send(c.session, &hangup{reason: reason})
 	runner.Run()
 }
 

@@ -226,7 +226,7 @@ func (op *fetchOp) goOn(t *runtime.Turn, s *session) {
 	}
 	if out := op.out.Load(); out > 0 {
 		if op.enough && !op.hurried {
-			op.hurry(t)
+			op.recall(t)
 		}
 		return
 	}
@@ -246,8 +246,8 @@ func (op *fetchOp) goOn(t *runtime.Turn, s *session) {
 	s.armFetch(t, op.deadline)
 }
 
-// hurry tells the reads that wait to come back.
-func (op *fetchOp) hurry(t *runtime.Turn) {
+// recall tells the reads that wait to come back.
+func (op *fetchOp) recall(t *runtime.Turn) {
 	op.hurried = true
 	for i := range op.reads {
 		r := &op.reads[i]
@@ -297,16 +297,16 @@ func (op *fetchOp) ready() bool { return op.done }
 
 func (op *fetchOp) overlaps() bool { return false }
 
-// abandon implements operation.
-func (op *fetchOp) abandon(t *runtime.Turn, _ *session) bool {
-	if op.out.Load() == 0 {
-		return true
-	}
+// hurry implements operation: nobody waits for what may still come.
+func (op *fetchOp) hurry(t *runtime.Turn) {
+	op.enough = true
 	if !op.hurried {
-		op.hurry(t)
+		op.recall(t)
 	}
-	return false
 }
+
+// abandon implements operation.
+func (op *fetchOp) abandon() bool { return op.out.Load() == 0 }
 
 // encode implements operation.
 func (op *fetchOp) encode(s *session) error {

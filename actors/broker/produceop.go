@@ -167,12 +167,7 @@ func (op *produceOp) add(self *runtime.Ref, it *wire.ProduceIterator) *produceWr
 }
 
 // produced takes in a result.
-func (s *session) produced(w *produceWrite) {
-	op := w.op
-	if op.left.Add(-1) == 0 {
-		s.progress = true
-	}
-}
+func (s *session) produced(w *produceWrite) { w.op.left.Add(-1) }
 
 // ready implements operation.
 func (op *produceOp) ready() bool { return op.left.Load() == 0 }
@@ -196,8 +191,11 @@ func (op *produceOp) encode(s *session) error {
 	return s.endAnswer(at, dst, 0)
 }
 
+// hurry implements operation: an acknowledgement comes when it comes, or its timeout does.
+func (op *produceOp) hurry(*runtime.Turn) {}
+
 // abandon implements operation.
-func (op *produceOp) abandon(*runtime.Turn, *session) bool { return op.ready() }
+func (op *produceOp) abandon() bool { return op.ready() }
 
 // Len implements handler.ProduceParts.
 func (op *produceOp) Len() int { return len(op.writes) }

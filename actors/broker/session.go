@@ -18,6 +18,10 @@ const overlapMax = 64
 // Kafka works on one request of a connection at a time. So does a session, but for runs of Produce requests: these overlap, because each waits for a
 // disk, and partitions keep their order. Whatever else comes waits until everything before it is answered. While something waits, or answers cannot be
 // written, the gate is closed and the connection is not read.
+//
+//	open ── the peer hangs up, a request cannot be parsed, the broker stops ──> closing ── everything received is done and answered ──> stopped
+//
+// A peer that hangs up may have sent writes with acks=0 just before: what was received completely is done all the same, and only the answers are lost.
 type session struct {
 	shared    *shared
 	self      *runtime.Ref
@@ -32,25 +36,25 @@ type session struct {
 	ops      []operation // begun, in the order of the requests
 	out      output
 	requests uint32 // how many ids were given to partitions
-	progress bool   // something was answered in this turn
 
 	fetchTimer *runtime.Timer
 	fetchArmed ident.Instant // when the timer goes off; 0: it is not armed
 
-	draining bool  // begin nothing new; close when everything is answered
-	ended    bool  // the connection is over; wait for what is out, then stop
-	stopping bool  // no more messages will come
+	closing  bool  // nothing more is read; finish and stop
+	mute     bool  // nothing more can be written
 	reason   error // why
+	stopping bool  // no more messages will come
 }
 
 // operation is one request that was begun.
 type operation interface {
 	requested() *request
-	ready() bool                              // the answer can be encoded
-	overlaps() bool                           // the next request may begin before this one is answered, if it is of the same kind
-	encode(s *session) error                  // appends the answer to the output; an error closes the connection
-	abandon(t *runtime.Turn, s *session) bool // the connection is over: hurry; false when something is still out
-	recycle()                                 // lets go of the request
+	ready() bool             // the answer can be encoded
+	overlaps() bool          // the next request may begin before this one is answered, if it is of the same kind
+	encode(s *session) error // appends the answer to the output; an error closes the connection
+	hurry(t *runtime.Turn)   // do not wait for anything that need not be
+	abandon() bool           // the session stops: false when a partition still has a part of it, which lets go when it lands
+	recycle()                // lets go of the request
 }
 
 // request is what every operation knows of its request.
@@ -62,8 +66,11 @@ type request struct {
 
 func (r *request) requested() *request { return r }
 
-// hangup tells a session that its connection is over.
-type hangup struct{ reason error }
+// hangup tells a session that no more requests will come. broken says that nothing can be written either.
+type hangup struct {
+	reason error
+	broken bool
+}
 
 // Bytes implements runtime.Message.
 func (*hangup) Bytes() int { return 0 }
@@ -91,9 +98,8 @@ func (s *session) take(t *runtime.Turn, m runtime.Message) {
 		s.ports.turn = t
 		m.run()
 		s.ports.turn = nil
-		s.progress = true
 	case *hangup:
-		s.end(m.reason)
+		s.hungUp(t, m)
 	case signal:
 		s.signalled(t, m)
 	default:
@@ -108,16 +114,10 @@ func (s *session) signalled(t *runtime.Turn, m signal) {
 	case signalFetchDue:
 		s.fetchDue(t)
 	case signalDrain:
-		s.draining, s.reason = true, errDrained
-		s.waiting.drop()
-		if len(s.ops) > 0 {
-			if op, ok := s.ops[0].(*fetchOp); ok {
-				op.enough = true
-			}
-		}
+		s.close(t, errDrained)
 	case signalIdle:
 		if len(s.ops) == 0 && s.waiting.empty() && s.out.empty() {
-			s.end(errIdle)
+			s.close(t, errIdle)
 		}
 	default:
 		panic("broker: a session got a signal that it does not know")
@@ -126,27 +126,48 @@ func (s *session) signalled(t *runtime.Turn, m signal) {
 
 // arrived queues complete requests.
 func (s *session) arrived(r *requests) {
-	if s.ended {
-		r.Reject(nil)
-		return
-	}
 	for i := range r.frames {
 		s.waiting.push(r.frames[i])
 	}
 	r.recycle()
 }
 
-// advance does what the messages of a turn made possible: go on with fetches, write answers, begin requests, in this order, until nothing moves.
+// hungUp ends the input. The bytes of a broken connection are not worth writing.
+func (s *session) hungUp(t *runtime.Turn, h *hangup) {
+	if h.broken {
+		s.silence()
+	}
+	s.close(t, h.reason)
+}
+
+// close begins the end: what was received is finished, without waiting for more than it needs.
+func (s *session) close(t *runtime.Turn, reason error) {
+	if s.closing {
+		return
+	}
+	s.closing, s.reason = true, reason
+	for _, op := range s.ops {
+		op.hurry(t)
+	}
+}
+
+// silence gives the connection up: answers are thrown away from now on.
+func (s *session) silence() {
+	s.mute = true
+	s.transport.Close()
+	s.out.drop()
+}
+
+// advance does what the messages of a turn made possible: go on with fetches, encode answers, begin requests, in this order, until nothing moves; then it
+// writes.
 func (s *session) advance(t *runtime.Turn) {
 	for {
 		s.answer(t)
-		if s.ended || !s.begin(t) {
+		if !s.begin(t) {
 			break
 		}
 	}
-	if !s.ended {
-		s.write(t)
-	}
+	s.write(t)
 	s.settle(t)
 }
 
@@ -154,15 +175,14 @@ func (s *session) advance(t *runtime.Turn) {
 func (s *session) answer(t *runtime.Turn) {
 	n := 0
 	for _, op := range s.ops {
-		if f, ok := op.(*fetchOp); ok && !s.ended {
+		if f, ok := op.(*fetchOp); ok {
 			f.goOn(t, s)
 		}
-		if s.ended || !op.ready() {
+		if !op.ready() {
 			break
 		}
 		if err := op.encode(s); err != nil {
-			s.end(err)
-			break
+			s.refuse(t, err)
 		}
 		s.observe(t, op)
 		op.recycle()
@@ -173,11 +193,14 @@ func (s *session) answer(t *runtime.Turn) {
 		clear(s.ops[rest:])
 		s.ops = s.ops[:rest]
 	}
+	if s.mute {
+		s.out.drop()
+	}
 }
 
 // begin starts the requests that may start now, and says whether one can be answered already.
 func (s *session) begin(t *runtime.Turn) (again bool) {
-	for !s.waiting.empty() && !s.draining && !s.ended && s.out.state != outputBlocked {
+	for !s.waiting.empty() && s.out.state != outputBlocked {
 		f := s.waiting.front()
 		if len(s.ops) > 0 && !s.mayOverlap(f) {
 			return again
@@ -186,11 +209,11 @@ func (s *session) begin(t *runtime.Turn) (again bool) {
 		op, err := s.start(t, f)
 		if err != nil {
 			f.chunk.release()
-			s.refuse(err)
+			s.refuse(t, err)
 			return true
 		}
-		if op == nil {
-			continue // answered, or closed, on the way
+		if s.closing {
+			op.hurry(t)
 		}
 		s.ops = append(s.ops, op)
 		again = again || op.ready()
@@ -225,19 +248,23 @@ func (s *session) start(t *runtime.Turn, f frame) (operation, error) {
 	return s.startCall(t, r, body)
 }
 
-// refuse closes the connection over a request that cannot be answered.
-func (s *session) refuse(err error) {
-	// Requests before this one are answered first, as a client that reads its answers in order expects.
-	s.draining = true
-	s.reason = err
+// refuse closes the connection over a request that cannot be answered. Requests before it are answered first, as a client that reads its answers in order
+// expects; those behind it are not looked at.
+func (s *session) refuse(t *runtime.Turn, err error) {
 	s.waiting.drop()
+	s.close(t, err)
+	s.reason = err
 }
 
 // write sends what can be sent.
 func (s *session) write(t *runtime.Turn) {
+	if s.mute {
+		return
+	}
 	blocked := s.out.state
 	if err := s.out.write(s.transport); err != nil {
-		s.end(err)
+		s.silence()
+		s.close(t, ending(err))
 		return
 	}
 	switch s.out.state {
@@ -256,56 +283,31 @@ func (s *session) write(t *runtime.Turn) {
 	}
 }
 
-// settle opens or closes the gate, and ends a session that has nothing left to do.
+// settle opens or closes the gate, and stops a session that has nothing left to do.
 func (s *session) settle(t *runtime.Turn) {
-	if s.draining && !s.ended && len(s.ops) == 0 && s.out.empty() {
-		s.end(s.reason)
-	}
-	if !s.ended {
-		s.gate.set(!s.waiting.empty() || s.draining || s.out.state == outputBlocked || len(s.ops) >= overlapMax)
-		return
-	}
-	s.gate.set(false)
-	s.abandon(t)
-	if len(s.ops) == 0 {
+	s.gate.set(s.closing || !s.waiting.empty() || s.out.state == outputBlocked || len(s.ops) >= overlapMax)
+	if s.closing && len(s.ops) == 0 && s.waiting.empty() && s.out.empty() {
 		t.Stop()
-	}
-}
-
-// abandon hurries the operations of a connection that is over, and lets go of those that have nothing out.
-func (s *session) abandon(t *runtime.Turn) {
-	left := s.ops[:0]
-	for _, op := range s.ops {
-		if !op.abandon(t, s) {
-			left = append(left, op)
-			continue
-		}
-		op.recycle()
-	}
-	clear(s.ops[len(left):])
-	s.ops = left
-}
-
-// end closes the connection. What is out at partitions still comes back.
-func (s *session) end(reason error) {
-	if s.ended {
-		return
-	}
-	s.ended, s.reason = true, reason
-	s.transport.Close()
-	s.waiting.drop()
-	s.out.drop()
-	if reason != nil && !errors.Is(reason, io.EOF) && !errors.Is(reason, errDrained) {
-		s.shared.closed(&s.client, reason)
 	}
 }
 
 // Stopping implements runtime.Stopper: the session stops because everything is done, because of a bug, or because the broker does not wait any more.
 func (s *session) Stopping(t *runtime.Turn) {
 	s.stopping = true
-	s.end(nil)
+	s.transport.Close()
+	s.waiting.drop()
+	s.out.drop()
 	s.gate.set(false)
-	s.abandon(t)
+	for _, op := range s.ops {
+		op.hurry(t)
+		if op.abandon() {
+			op.recycle()
+		}
+	}
+	s.ops = nil
+	if s.reason != nil && !errors.Is(s.reason, io.EOF) && !errors.Is(s.reason, errDrained) {
+		s.shared.closed(&s.client, s.reason)
+	}
 }
 
 // Stopped implements runtime.Stopper. Operations that are still out let go of their requests when they land.

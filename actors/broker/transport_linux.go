@@ -147,7 +147,7 @@ func (s *socket) WhenWritable() { s.wait(s.awaitWritable) }
 func (s *socket) awaitWritable() {
 	_, wall := s.clock.Now()
 	if err := s.conn.SetWriteDeadline(time.UnixMilli(int64(wall)).Add(stalledWriteMax)); err != nil {
-		s.tell(&hangup{reason: err})
+		s.tell(&hangup{reason: err, broken: true})
 		return
 	}
 	err := s.raw.Write(func(fd uintptr) bool {
@@ -158,9 +158,9 @@ func (s *socket) awaitWritable() {
 	})
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		s.tell(&hangup{reason: errStalled})
+		s.tell(&hangup{reason: errStalled, broken: true})
 	case err != nil:
-		s.tell(&hangup{reason: err})
+		s.tell(&hangup{reason: err, broken: true})
 	default:
 		s.tell(signalWritable)
 	}

@@ -1,0 +1,285 @@
+package broker
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"testing"
+
+	"github.com/troupe-broker/troupe/wire"
+	"github.com/troupe-broker/troupe/wire/ident"
+)
+
+// testFrame is a Metadata request of a size, with content that tells frames apart.
+func testFrame(size int, mark byte) []byte {
+	f := bytes.Repeat([]byte{mark}, size)
+	binary.BigEndian.PutUint32(f, uint32(size-4))
+	binary.BigEndian.PutUint16(f[4:], uint16(wire.KeyProduce))
+	binary.BigEndian.PutUint16(f[6:], 7)
+	return f
+}
+
+type feeding struct {
+	in      *intake
+	granted int
+	revoked int
+	bodies  [][]byte
+	held    []*requests
+}
+
+func (f *feeding) creditGranted() { f.granted++ }
+func (f *feeding) creditRevoked() { f.revoked++ }
+
+func newFeeding(pool *creditPool) *feeding {
+	f := &feeding{}
+	f.in = newIntake(pool, newBuffers(1<<20), wire.Scanner{Limit: 100 << 20}, f)
+	return f
+}
+
+func still() ident.Instant { return 1 }
+
+// feed gives bytes to the intake in pieces of at most step bytes, and takes what is complete. It stops when the intake waits for credit.
+func (f *feeding) feed(t *testing.T, b []byte, step int, keep bool) (rest []byte) {
+	t.Helper()
+	for len(b) > 0 {
+		space := f.in.space()
+		if len(space) == 0 {
+			return b
+		}
+		n := copy(space[:min(len(space), step)], b)
+		b = b[n:]
+		if err := f.in.advance(n, still); err != nil {
+			t.Fatal(err)
+		}
+		f.take(keep)
+	}
+	return nil
+}
+
+func (f *feeding) take(keep bool) {
+	r := f.in.take()
+	if r == nil {
+		return
+	}
+	for i := range r.frames {
+		f.bodies = append(f.bodies, bytes.Clone(r.frames[i].body))
+	}
+	if keep {
+		f.held = append(f.held, r)
+		return
+	}
+	r.Reject(nil)
+}
+
+func (f *feeding) expect(t *testing.T, frames [][]byte) {
+	t.Helper()
+	if len(f.bodies) != len(frames) {
+		t.Fatalf("%d frames came out, want %d", len(f.bodies), len(frames))
+	}
+	for i := range frames {
+		if !bytes.Equal(f.bodies[i], frames[i][4:]) {
+			t.Fatalf("frame %d differs", i)
+		}
+	}
+}
+
+func TestFramesComeOutAsTheyWentInHoweverTheyAreCut(t *testing.T) {
+	sizes := []int{14, 20, 100, 1000, 4090, 4096, 4100, 9000, 1000, 65530, 65600, 70000, 14, 300000, 300000, 300001, 50, 8192, 8192, 8192, 16000, 64}
+	for step := 1; step < 400000; step = step*3 + 1 {
+		pool := newCreditPool(64<<20, nil)
+		f := newFeeding(pool)
+		var frames [][]byte
+		var stream []byte
+		for i, n := range sizes {
+			frames = append(frames, testFrame(n, byte(i+1)))
+			stream = append(stream, frames[i]...)
+		}
+		if rest := f.feed(t, stream, step, step%2 == 0); rest != nil {
+			t.Fatalf("step %d: the intake waits in a large pool", step)
+		}
+		f.expect(t, frames)
+		if !f.in.idle() {
+			t.Fatalf("step %d: something is left", step)
+		}
+		for _, r := range f.held {
+			r.Reject(nil)
+		}
+		if use := pool.use(); use.UsedBytes != 0 || use.SlotBusy {
+			t.Fatalf("step %d: %d bytes of credit are lost, slot %v", step, use.UsedBytes, use.SlotBusy)
+		}
+	}
+}
+
+func TestRequestsThatAreHeldKeepTheirBytesWhileTheConnectionGoesOn(t *testing.T) {
+	pool := newCreditPool(64<<20, nil)
+	f := newFeeding(pool)
+	var frames [][]byte
+	for i := range 200 {
+		frames = append(frames, testFrame(100+37*i, byte(i)))
+		if rest := f.feed(t, frames[i], 5000, true); rest != nil {
+			t.Fatal("the intake waits in a large pool")
+		}
+	}
+	i := 0
+	for _, r := range f.held {
+		for _, fr := range r.frames {
+			if !bytes.Equal(fr.body, frames[i][4:]) {
+				t.Fatalf("the bytes of frame %d changed while it was held", i)
+			}
+			i++
+		}
+		r.Reject(nil)
+	}
+	if used := pool.use().UsedBytes; used != 0 {
+		t.Errorf("%d bytes of credit are lost", used)
+	}
+}
+
+func TestAnEmptyPoolStopsTheReadingAfterEightBytes(t *testing.T) {
+	pool := newCreditPool(1<<20, nil)
+	hog := &applicant{name: "hog", told: new([]string)}
+	hog.claim.owner = hog
+	if !pool.take(&hog.claim, 1<<20, false) {
+		t.Fatal("an empty pool refuses")
+	}
+	f := newFeeding(pool)
+	want := testFrame(5000, 7)
+	rest := f.feed(t, want, 1<<20, false)
+	if got := len(want) - len(rest); got != peekSize {
+		t.Fatalf("%d bytes were read without credit, want %d", got, peekSize)
+	}
+	if f.in.granted() {
+		t.Fatal("credit was granted by nobody")
+	}
+	pool.release(&hog.claim)
+	if f.granted != 1 {
+		t.Fatalf("the waiting connection was told %d times", f.granted)
+	}
+	if !f.in.granted() {
+		t.Fatal("no credit after all")
+	}
+	if rest = f.feed(t, rest, 1<<20, false); rest != nil {
+		t.Fatal("the intake waits again")
+	}
+	f.expect(t, [][]byte{want})
+	if used := pool.use().UsedBytes; used != 0 {
+		t.Errorf("%d bytes of credit are lost", used)
+	}
+}
+
+func TestAFrameThatOutgrowsItsChunkWaitsForCreditAndGoesOn(t *testing.T) {
+	pool := newCreditPool(1<<20, nil)
+	f := newFeeding(pool)
+	hog := &applicant{name: "hog", told: new([]string)}
+	hog.claim.owner = hog
+	want := testFrame(90000, 9)
+	head, tail := want[:2000], want[2000:]
+	if rest := f.feed(t, head[:1], 1, false); rest != nil {
+		t.Fatal("the intake waits in an empty pool")
+	}
+	pool.take(&hog.claim, pool.free, false)
+	slot := &applicant{name: "slot", told: new([]string)}
+	slot.claim.owner = slot
+	if !pool.take(&slot.claim, 1<<20, true) {
+		t.Fatal("the slot is not free")
+	}
+	rest := f.feed(t, head[1:], 1<<20, false)
+	rest = append(bytes.Clone(rest), tail...)
+	if !f.in.waiting {
+		t.Fatal("the frame has credit that is not there")
+	}
+	pool.release(&hog.claim)
+	if f.granted == 0 || !f.in.granted() {
+		t.Fatal("the growing claim was not served")
+	}
+	if rest = f.feed(t, rest, 1<<20, false); rest != nil {
+		t.Fatal("the intake waits again")
+	}
+	f.expect(t, [][]byte{want})
+	pool.release(&slot.claim)
+	if use := pool.use(); use.UsedBytes != 0 || use.SlotBusy {
+		t.Errorf("%d bytes of credit are lost", use.UsedBytes)
+	}
+}
+
+func TestAFrameThatIsNoneEndsTheConnectionAndItsCredit(t *testing.T) {
+	for name, bad := range map[string][]byte{
+		"negative": {0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0},
+		"giant":    {0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0},
+		"short":    {0, 0, 0, 1, 0, 0, 0, 0},
+		"unknown":  {0, 0, 0, 50, 0x7f, 0, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pool := newCreditPool(1<<20, nil)
+			f := newFeeding(pool)
+			good := testFrame(50, 1)
+			space := f.in.space()
+			n := copy(space, append(bytes.Clone(good), bad...))
+			err := f.in.advance(n, still)
+			var protocol *wire.ProtocolError
+			var unsupported *wire.UnsupportedError
+			if !errors.As(err, &protocol) && !errors.As(err, &unsupported) {
+				t.Fatalf("error %v, want a protocol error", err)
+			}
+			f.take(false)
+			f.expect(t, [][]byte{good})
+			f.in.close()
+			if used := pool.use().UsedBytes; used != 0 {
+				t.Errorf("%d bytes of credit are lost", used)
+			}
+		})
+	}
+}
+
+func TestASteadyStreamOfRequestsAllocatesNothing(t *testing.T) {
+	for _, size := range []int{1000, 66000} {
+		pool := newCreditPool(64<<20, nil)
+		f := newFeeding(pool)
+		stream := bytes.Repeat(testFrame(size, 3), 8)
+		once := func() {
+			for b := stream; len(b) > 0; {
+				space := f.in.space()
+				n := copy(space, b)
+				b = b[n:]
+				if err := f.in.advance(n, still); err != nil {
+					t.Fatal(err)
+				}
+				if r := f.in.take(); r != nil {
+					r.Reject(nil)
+				}
+			}
+		}
+		for range 20 {
+			once()
+		}
+		if n := testing.AllocsPerRun(200, once); n > 0.1 {
+			t.Errorf("frames of %d bytes: %v allocations for 8 of them", size, n)
+		}
+	}
+}
+
+func TestBuffersAreAtMostAQuarterLarger(t *testing.T) {
+	last := 0
+	for n := 1; n <= bufferPooledMax; n += 1 + n/64 {
+		class, size := classOf(n)
+		if size < n || n > bufferMin && size > n+n/4+1 {
+			t.Fatalf("a buffer of %d for %d bytes", size, n)
+		}
+		if class >= classCount || class < last {
+			t.Fatalf("class %d for %d bytes after class %d", class, n, last)
+		}
+		if c, s := classOf(size); c != class || s != size {
+			t.Fatalf("a buffer of %d is of class %d and comes back to %d", size, class, c)
+		}
+		last = class
+	}
+	if last != classCount-1 {
+		t.Errorf("the last class is %d, want %d", last, classCount-1)
+	}
+	b := newBuffers(10 << 20)
+	x := b.get(5000)
+	b.put(x[:10])
+	if y := b.get(5000); &y[0] != &x[0] {
+		t.Error("a buffer that was given back is not used again")
+	}
+}
