@@ -102,9 +102,11 @@ func createControl(fs FS, dir, boot string, void bool, keep map[uint64]slotState
 	}
 	c = &controlBlock{file: f, slots: slots}
 	if kept, err = c.fill(boot, void, keep); err == nil {
-		// The new block must not be found half made: its bytes are in the page
-		// cache before the name is, and of a power loss it promises nothing.
-		err = fs.Rename(name+suffixTemporary, name)
+		// Synced once, so that after a power loss the boot id in it is an old one
+		// and says so. What the slots tell of this boot is never synced on purpose.
+		if err = f.Sync(); err == nil {
+			err = fs.Rename(name+suffixTemporary, name)
+		}
 	}
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("write %s: %w", name, err), c.close())

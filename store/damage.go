@@ -83,36 +83,42 @@ func (l *Log) undamaged(from, upTo ident.Offset) (ident.Offset, error) {
 	return upTo, nil
 }
 
+// holeAt tells where a known hole that covers a position ends.
+func (l *Log) holeAt(s *segment, pos int64) (to int64, ok bool) {
+	for _, h := range l.holes {
+		if h.base == s.base && pos >= h.pos && pos < h.to {
+			return h.to, true
+		}
+	}
+	return 0, false
+}
+
 // hop leads a walk over a place where no batch is: to the next sound one. cause is
 // what the walk ran into at pos.
 func (l *Log) hop(s *segment, pos int64, cause error) (int64, error) {
 	if !errors.Is(cause, ErrDamaged) {
 		return 0, cause
 	}
-	for _, h := range l.holes {
-		if h.base == s.base && pos >= h.pos && pos < h.to {
-			return h.to, nil
-		}
-	}
 	bound := l.end
 	if i := l.segmentAt(s.base); i+1 < len(l.segments) {
 		bound = l.segments[i+1].base
 	}
-	sc := newScanner(nil, s.file.file, 0, s.size, s.base, ident.NoLeaderEpoch)
-	for sc.pos < pos {
-		// Find the offset at which the hole begins.
-		if _, _, err := sc.batch(); err != nil {
-			if isIOFailure(err) {
-				return 0, l.health.sift(err, "read "+s.name(suffixLog))
-			}
-			break
+	// From the segment's beginning, to find the offset at which the hole begins.
+	sc := newScanner(nil, s.file.file, 0, s.size, s.base)
+	for sc.pos <= pos {
+		_, _, err := sc.batch()
+		switch {
+		case err == nil:
+			continue
+		case isIOFailure(err):
+			return 0, l.health.sift(err, "read "+s.name(suffixLog))
 		}
+		h, err := sc.resync(s.base, bound)
+		if err != nil {
+			return 0, l.health.sift(err, "read "+s.name(suffixLog))
+		}
+		l.condemn(h)
 	}
-	h, err := sc.resync(s.base, bound)
-	if err != nil {
-		return 0, l.health.sift(err, "read "+s.name(suffixLog))
-	}
-	l.condemn(h)
 	return sc.pos, nil
 }
 
@@ -166,8 +172,8 @@ func (s *scanner) resync(base, bound ident.Offset) (hole, error) {
 
 // try tells whether a sound batch of this log begins at pos, and its base offset.
 func (s *scanner) try(pos int64) (ident.Offset, bool, error) {
-	t := newScanner(make([]byte, 4096), s.file, pos, s.limit, s.next, s.epoch)
-	t.upTo, t.check = s.upTo, true
+	t := newScanner(make([]byte, 4096), s.file, pos, s.limit, s.base)
+	t.next, t.epoch, t.upTo, t.check = s.next, s.epoch, s.upTo, true
 	v, _, err := t.batch()
 	if err != nil {
 		return 0, false, ifIOFailure(err)
@@ -188,8 +194,8 @@ func (r *Region) Check() (sound int64, bad OffsetRange, err error) {
 	if r.n == 0 {
 		return 0, OffsetRange{}, nil
 	}
-	sc := newScanner(nil, r.held.file, r.off, r.off+int64(r.n), 0, ident.NoLeaderEpoch)
-	sc.check = true
+	sc := newScanner(nil, r.held.file, r.off, r.off+int64(r.n), 0)
+	sc.base, sc.check = r.next-1<<31, true // no batch of the region is beyond reach
 	for {
 		_, _, err := sc.batch()
 		switch {

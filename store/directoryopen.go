@@ -134,6 +134,7 @@ func (n *opening) run() error {
 	if n.names, err = d.o.FS.ReadDir(d.o.Path); err != nil {
 		return n.refused(err, "list")
 	}
+	d.ballast = n.has(ballastFile)
 	if n.boot, err = d.o.FS.BootID(); err != nil {
 		n.boot = "" // then nothing of the page cache is believed
 	}
@@ -415,7 +416,8 @@ func (n *opening) commit() error {
 		}
 	}
 	if raised {
-		if err := d.writeLines(marksFile, d.marks(), true); err != nil {
+		// On a full disk the old, lower marks stay: more is verified.
+		if err := d.writeLines(marksFile, d.marks(), true); err != nil && !errors.Is(err, ErrNoSpace) {
 			return err
 		}
 	}
@@ -477,6 +479,9 @@ func (n *opening) signLock() error {
 	_, err = f.WriteAt(text, 0)
 	if err == nil {
 		err = f.Truncate(int64(len(text)))
+	}
+	if err == nil {
+		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); IsNoSpace(err) {
 		return nil // an unsigned lock is believed less, which is safe

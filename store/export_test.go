@@ -27,7 +27,7 @@ func CheckIndexes(fs FS, dir, name string) error {
 	starts := map[int64]ident.Offset{} // last offset by position
 	tops := map[ident.Offset]ident.Millis{}
 	top := ident.NoTimestamp
-	sc := newScanner(nil, f, 0, size, base, ident.NoLeaderEpoch)
+	sc := newScanner(nil, f, 0, size, base)
 	for {
 		v, pos, err := sc.batch()
 		if err != nil {
@@ -92,3 +92,6 @@ func checkTimeIndex(fs FS, dir string, base ident.Offset, tops map[ident.Offset]
 	}
 	return x.close()
 }
+
+// Seal appends the checksum line of a sealed text.
+func Seal(text []byte) []byte { return seal(text) }

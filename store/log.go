@@ -37,8 +37,8 @@ type Log struct {
 	closedSize int64 // bytes of batches in the closed segments
 	recent     recentBatches
 	resume     resumePoints
-	holes      []hole         // damage that is known
-	snapshots  []ident.Offset // ascending
+	holes      []hole          // damage that is known
+	snapshots  []ident.Offset  // ascending
 	leaving    []doomedSegment // dropped, still under their names
 	doomed     []doomedSegment // renamed to .deleted
 	slotState  slotState

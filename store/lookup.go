@@ -174,9 +174,6 @@ func (l *Log) topOf(s *segment) (moment, error) {
 		return moment{}, l.health.sift(err, "open "+s.name(suffixLog))
 	}
 	m, err := l.timed(s, func() (moment, error) {
-		if err := s.times.load(); err != nil {
-			return moment{}, err
-		}
 		if s.times.count() == 0 {
 			return moment{}, fmt.Errorf("%s is empty: %w", s.times.name, ErrFormat)
 		}
@@ -205,7 +202,11 @@ func (l *Log) topOf(s *segment) (moment, error) {
 // such a batch; else the indexes are built anew and asked again.
 func (l *Log) timed(s *segment, ask func() (moment, error)) (moment, error) {
 	for range 2 {
-		m, err := ask()
+		err := s.loadIndexes()
+		var m moment
+		if err == nil {
+			m, err = ask()
+		}
 		if err == nil {
 			if m.timestamp < 0 && m.offset == s.base {
 				return m, nil

@@ -103,6 +103,11 @@ func (l *Log) positionOf(s *segment, o ident.Offset) (int64, error) {
 	if o <= s.base {
 		return 0, nil
 	}
+	for _, h := range l.holes {
+		if h.base == s.base && o >= h.From && o < h.To {
+			return h.pos, nil
+		}
+	}
 	if s == l.active {
 		if o >= l.end {
 			return s.size, nil
@@ -162,6 +167,10 @@ func (l *Log) boundary(s *segment, pos, limit int64, minOne bool) (int64, ident.
 // header is nil.
 func (l *Log) walk(s *segment, pos int64, stop func(h record.View, at int64) bool) (int64, record.View, error) {
 	for pos < s.size {
+		if to, ok := l.holeAt(s, pos); ok {
+			pos = to
+			continue
+		}
 		h, err := l.headerAt(s, pos)
 		if err != nil {
 			if pos, err = l.hop(s, pos, err); err != nil {
@@ -217,7 +226,11 @@ func (l *Log) headerAt(s *segment, pos int64) (record.View, error) {
 // has such a batch there; else the index is built anew and asked again.
 func (l *Log) indexed(s *segment, ask func() (place, error)) (place, error) {
 	for range 2 {
-		p, err := ask()
+		err := s.loadIndexes()
+		var p place
+		if err == nil {
+			p, err = ask()
+		}
 		if err == nil {
 			if p.pos == 0 && p.offset < s.base {
 				return p, nil

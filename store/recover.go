@@ -215,8 +215,8 @@ func (v *recovery) begin(o ident.Offset) error {
 	return nil
 }
 
-// loadEpochs reads the epoch file. When it is lost or noise the epochs are taken
-// from the batches, all of them.
+// loadEpochs reads the epoch file. When it is lost, noise or of another version the
+// epochs are taken from the batches, all of them.
 func (v *recovery) loadEpochs() error {
 	l := v.l
 	v.epochsFrom = l.segments[0].base
@@ -226,9 +226,7 @@ func (v *recovery) loadEpochs() error {
 		l.epochs, err = decodeEpochs(b)
 	}
 	switch {
-	case errors.Is(err, ErrNewerFormat):
-		return coded(CodeNewer, err, "%s: %v; start the version that wrote it, or delete the file to have it built anew", name, err)
-	case isNotExist(err) || errors.Is(err, ErrFormat):
+	case isNotExist(err) || errors.Is(err, ErrFormat) || errors.Is(err, ErrNewerFormat):
 		l.epochs = epochs{}
 		l.dirty.epochs = true
 		return nil

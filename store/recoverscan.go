@@ -15,7 +15,7 @@ func (v *recovery) resume(s *segment, o ident.Offset) (sc *scanner, p place, err
 		v.buf = make([]byte, scanBuffer)
 	}
 	beginning := func() (*scanner, place, error) {
-		return newScanner(v.buf, s.file.file, 0, s.size, s.base, ident.NoLeaderEpoch), place{offset: s.base - 1}, nil
+		return newScanner(v.buf, s.file.file, 0, s.size, s.base), place{offset: s.base - 1}, nil
 	}
 	if s.index.load() != nil || s.times.load() != nil {
 		return beginning()
@@ -31,12 +31,12 @@ func (v *recovery) resume(s *segment, o ident.Offset) (sc *scanner, p place, err
 		}
 		return beginning()
 	}
-	return newScanner(v.buf, s.file.file, p.pos, s.size, s.base, ident.NoLeaderEpoch), p, nil
+	return newScanner(v.buf, s.file.file, p.pos, s.size, s.base), p, nil
 }
 
 // confirm tells whether the log has the batch that an index entry names.
 func (v *recovery) confirm(s *segment, p place) (bool, error) {
-	sc := newScanner(v.buf, s.file.file, p.pos, s.size, s.base, ident.NoLeaderEpoch)
+	sc := newScanner(v.buf, s.file.file, p.pos, s.size, s.base)
 	h, _, err := sc.batch()
 	if err != nil {
 		return false, ifIOFailure(err)
@@ -50,7 +50,7 @@ func (v *recovery) confirmTime(s *segment, m moment) (bool, error) {
 	if err != nil || p.pos < 0 || p.pos >= s.size {
 		return false, nil
 	}
-	sc := newScanner(v.buf, s.file.file, p.pos, s.size, s.base, ident.NoLeaderEpoch)
+	sc := newScanner(v.buf, s.file.file, p.pos, s.size, s.base)
 	for {
 		h, _, err := sc.batch()
 		if err != nil {
@@ -113,7 +113,7 @@ func (v *recovery) rebuild(s *segment, i int, from ident.Offset, check bool) (ta
 		v.see(b)
 		t.next, t.pos = sc.next, sc.pos
 	}
-	s.size, s.believed = t.pos, true
+	s.size, s.believed, s.loaded = t.pos, true, true
 	v.r.Bytes += sc.read
 	return t, nil
 }
@@ -141,7 +141,7 @@ func (v *recovery) prepare(s *segment, from ident.Offset) (*scanner, error) {
 		return nil, v.l.health.sift(err, "remove the indexes of "+s.name(suffixLog))
 	}
 	s.top, s.first, s.sinceIndex = moment{ident.NoTimestamp, s.base}, ident.NoTimestamp, 0
-	return newScanner(v.buf, s.file.file, 0, s.size, s.base, ident.NoLeaderEpoch), nil
+	return newScanner(v.buf, s.file.file, 0, s.size, s.base), nil
 }
 
 // trim cuts both indexes behind entry p and takes the segment's state from them.
@@ -194,7 +194,7 @@ func (l *Log) rebuildIndexes(s *segment) error {
 	}
 	size := s.size
 	s.top, s.first, s.sinceIndex, s.size = moment{ident.NoTimestamp, s.base}, ident.NoTimestamp, 0, 0
-	sc := newScanner(nil, s.file.file, 0, size, s.base, ident.NoLeaderEpoch)
+	sc := newScanner(nil, s.file.file, 0, size, s.base)
 	var err error
 	for {
 		var b record.View
@@ -204,7 +204,7 @@ func (l *Log) rebuildIndexes(s *segment) error {
 		}
 		s.appended(b, int(sc.pos-pos), l.cfg.IndexIntervalBytes)
 	}
-	s.size, s.believed = size, true
+	s.size, s.believed, s.loaded = size, true, true
 	if isIOFailure(err) {
 		return l.health.sift(err, "read "+s.name(suffixLog))
 	}

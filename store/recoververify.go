@@ -184,7 +184,7 @@ func (v *recovery) positionOfMark(s *segment) (int64, error) {
 func (v *recovery) copySegment(i int, from int64, base ident.Offset) error {
 	l := v.l
 	s := l.segments[i]
-	sc := newScanner(v.buf, s.file.file, from, s.size, base, ident.NoLeaderEpoch)
+	sc := newScanner(v.buf, s.file.file, from, s.size, base)
 	sc.check = true
 	for {
 		if _, _, err := sc.batch(); err != nil {

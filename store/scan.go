@@ -35,6 +35,7 @@ type scanner struct {
 	next  ident.Offset      // offset after the last batch
 	epoch ident.LeaderEpoch // of the last batch
 	upTo  ident.Offset      // batches must end at or below; 0: no bound
+	base  ident.Offset      // of the segment: offsets are at most 2^31-1 above
 
 	buf      []byte
 	at       int64 // file position of buf[0]
@@ -46,13 +47,13 @@ type scanner struct {
 
 const scanBuffer = 256 << 10
 
-// newScanner walks file from pos to limit. next is the lowest offset that the
-// first batch may have, epoch the lowest epoch.
-func newScanner(buf []byte, file io.ReaderAt, pos, limit int64, next ident.Offset, epoch ident.LeaderEpoch) *scanner {
+// newScanner walks the file of the segment that begins at base, from position pos
+// to limit.
+func newScanner(buf []byte, file io.ReaderAt, pos, limit int64, base ident.Offset) *scanner {
 	if len(buf) == 0 {
 		buf = make([]byte, scanBuffer)
 	}
-	return &scanner{file: file, pos: pos, limit: limit, next: next, epoch: epoch, buf: buf}
+	return &scanner{file: file, pos: pos, limit: limit, next: base, base: base, epoch: ident.NoLeaderEpoch, buf: buf}
 }
 
 // batch returns the next batch and its position: the whole batch when it is in the
@@ -106,16 +107,46 @@ func (s *scanner) header(h record.View) (size int, err error) {
 		err = fmt.Errorf("last offset delta %d: %w", h.LastOffsetDelta(), ErrFormat)
 	case h.BaseOffset() < s.next:
 		err = fmt.Errorf("base offset %d below %d: %w", h.BaseOffset(), s.next, ErrFormat)
-	case h.LastOffset() < h.BaseOffset():
-		err = fmt.Errorf("base offset %d overflows: %w", h.BaseOffset(), ErrFormat)
+	case h.LastOffset() < h.BaseOffset() || h.LastOffset()-s.base > 1<<31-1:
+		err = fmt.Errorf("base offset %d is out of the segment's reach: %w", h.BaseOffset(), ErrFormat)
 	case h.LeaderEpoch() < s.epoch:
 		err = fmt.Errorf("leader epoch %d below %d: %w", h.LeaderEpoch(), s.epoch, ErrFormat)
 	case s.upTo > 0 && h.NextOffset() > s.upTo:
 		err = fmt.Errorf("offsets up to %d, the next segment begins at %d: %w", h.LastOffset(), s.upTo, ErrFormat)
 	default:
-		return size, nil
+		err = s.contradicted(h, size)
+		if err == nil || isIOFailure(err) {
+			return size, err
+		}
 	}
 	return 0, fmt.Errorf("at position %d: %w", s.pos, err)
+}
+
+// contradicted looks at the batch behind one that leaps: base offset and leader
+// epoch are outside the checksum, so that a flipped bit in them shows only by what
+// follows falling back. Leaps are rare: compaction leaves gaps, leaders change.
+func (s *scanner) contradicted(h record.View, size int) error {
+	if h.BaseOffset() == s.next && (h.LeaderEpoch() == s.epoch || s.epoch < 0) {
+		return nil
+	}
+	at := s.pos + int64(size)
+	if at+record.HeaderSize > s.limit {
+		return nil
+	}
+	next := record.View(s.head[:])
+	if _, err := s.file.ReadAt(next, at); err != nil {
+		if isShort(err) {
+			return nil
+		}
+		return &ioFailure{err}
+	}
+	if _, err := record.SizeOf(next); err != nil || next.Magic() != record.Magic || next.BaseOffset() < s.next {
+		return nil // it is no witness
+	}
+	if next.BaseOffset() < h.NextOffset() || next.LeaderEpoch() < h.LeaderEpoch() {
+		return fmt.Errorf("offset %d and epoch %d, then %d and %d: %w", h.BaseOffset(), h.LeaderEpoch(), next.BaseOffset(), next.LeaderEpoch(), ErrFormat)
+	}
+	return nil
 }
 
 // body returns the batch at pos, whole if it fits the buffer and is needed, and

@@ -21,6 +21,8 @@ type segment struct {
 
 	index offsetIndex
 	times timeIndex
+	// loaded: the index files of a closed segment were looked at.
+	loaded bool
 	// believed: the time index is known to end with the segment's greatest
 	// timestamp, so that top may be relied upon.
 	believed bool
@@ -55,7 +57,7 @@ func (s *segment) create(failed func(error)) error {
 	if err != nil {
 		return err
 	}
-	s.file, s.believed = sf, true
+	s.file, s.believed, s.loaded = sf, true, true
 	return nil
 }
 
@@ -69,6 +71,19 @@ func (s *segment) open(failed func(error)) error {
 		return err
 	}
 	s.file = sf
+	return nil
+}
+
+// loadIndexes takes in the index files as they are. An error means that they have
+// to be built anew.
+func (s *segment) loadIndexes() error {
+	if s.loaded {
+		return nil
+	}
+	if err := errors.Join(s.index.load(), s.times.load()); err != nil {
+		return err
+	}
+	s.loaded = true
 	return nil
 }
 

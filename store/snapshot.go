@@ -50,11 +50,8 @@ func decodeSnapshot(b []byte) ([]record.ProducerEntry, error) {
 	if len(b) < snapshotHead {
 		return nil, fmt.Errorf("a snapshot of %d bytes: %w", len(b), ErrFormat)
 	}
-	switch v := int16(be.Uint16(b)); {
-	case v > snapshotVersion:
-		return nil, fmt.Errorf("snapshot version %d, this broker reads %d: %w", v, snapshotVersion, ErrNewerFormat)
-	case v < snapshotVersion:
-		return nil, fmt.Errorf("snapshot version %d: %w", v, ErrFormat)
+	if v := int16(be.Uint16(b)); v != snapshotVersion {
+		return nil, fmt.Errorf("snapshot version %d, this broker reads %d: %w", v, snapshotVersion, ErrFormat)
 	}
 	if crc32.Checksum(b[6:], castagnoli) != be.Uint32(b[2:]) {
 		return nil, fmt.Errorf("the snapshot's checksum does not match: %w", ErrFormat)
@@ -130,7 +127,8 @@ func (l *Log) dropSnapshots(n, m int) error {
 }
 
 // loadSnapshot gives the owner the newest sound snapshot at or below end and
-// returns its offset; start when there is none. Unsound ones are removed.
+// returns its offset; start when there is none. Unsound ones, and those of another
+// version, are removed: the batches say the same.
 func (l *Log) loadSnapshot(end ident.Offset) (ident.Offset, error) {
 	for n := len(l.snapshots); n > 0; n = len(l.snapshots) {
 		at := l.snapshots[n-1]
@@ -139,9 +137,6 @@ func (l *Log) loadSnapshot(end ident.Offset) (ident.Offset, error) {
 		b, err := readFile(l.o.FS, name)
 		if err == nil {
 			producers, err = decodeSnapshot(b)
-		}
-		if errors.Is(err, ErrNewerFormat) {
-			return 0, coded(CodeNewer, err, "%s: %v; start the version that wrote it, or delete the file to have it built anew", name, err)
 		}
 		if err == nil && at <= end {
 			if l.o.OnSnapshot != nil {

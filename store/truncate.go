@@ -147,7 +147,7 @@ func (l *Log) cutSegment(s *segment, pos int64, o ident.Offset) error {
 		return err
 	}
 	s.size, s.believed = pos, false
-	err := errors.Join(s.index.load(), s.times.load())
+	err := s.loadIndexes()
 	if err == nil {
 		err = errors.Join(s.index.cutTo(o, pos), s.times.cutTo(o))
 	}
