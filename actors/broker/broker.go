@@ -25,7 +25,7 @@ type Broker struct {
 	listeners []*runtime.Ref
 	sockets   []*net.TCPListener
 	places    *places
-	connected atomic.Uint64
+	doors     []*listenerActor
 
 	accepting chan struct{} // closed when the broker serves
 	acceptOne sync.Once
@@ -200,11 +200,13 @@ func (b *Broker) spawn(v *config.BrokerValues, d *dataDir, syncer *store.Syncer,
 	s.controller = child(b.root, runtime.Spec{Name: "controller", Kind: kindController, CountMax: 1 << 16, Behaviour: &controllerActor{
 		machine: machine, log: s.log, writer: b.writer, metadata: s.metadata, root: b.root, facts: s.facts, tickMs: controllerTickMs,
 	}})
-	for i, sock := range b.sockets {
-		b.listeners = append(b.listeners, child(b.root, runtime.Spec{
-			Name: fmt.Sprintf("listener-%s", v.Listeners[i].Name), Kind: kindListener,
-			Behaviour: &listenerActor{shared: s, log: s.log, name: v.Listeners[i].Name, listener: sock, places: b.places, open: b.accepting},
-		}))
+	for i, l := range v.Listeners {
+		door := &listenerActor{shared: s, log: s.log, name: l.Name, places: b.places, opened: b.accepting}
+		if i < len(b.sockets) {
+			door.listener = b.sockets[i]
+		}
+		b.doors = append(b.doors, door)
+		b.listeners = append(b.listeners, child(b.root, runtime.Spec{Name: "listener-" + l.Name, Kind: kindListener, Behaviour: door}))
 	}
 	if err != nil {
 		return err

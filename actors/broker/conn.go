@@ -4,8 +4,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/netip"
-	"sync/atomic"
 	"syscall"
 
 	"github.com/troupe-broker/troupe/actors/runtime"
@@ -14,13 +12,9 @@ import (
 // conn is a TCP connection: the socket, and the goroutine that reads it. The goroutine parses every request that is in its buffer, gives them to the session,
 // and runs the turns that follow from them in place; while it waits for bytes it holds no buffer.
 type conn struct {
-	*feed
-	socket  *socket
-	shared  *shared
-	peer    netip.Addr
-	active  atomic.Int64 // ident.Instant of the last bytes
-	credit  chan struct{}
-	revoked atomic.Bool
+	line
+	socket *socket
+	credit chan struct{}
 }
 
 var (
@@ -38,22 +32,10 @@ func (c *conn) creditGranted() {
 	}
 }
 
-// creditRevoked implements claimant: closing the socket makes the reader let go.
-func (c *conn) creditRevoked() {
-	c.revoked.Store(true)
-	c.socket.Close()
-}
-
 // read is the connection's goroutine.
 func (c *conn) read() {
 	runner := runtime.NewRunner(c.shared.system)
-	reason := c.receive(runner)
-	if c.revoked.Load() {
-		reason = errRevoked
-	}
-	c.in.close()
-	// A peer that only stopped sending may still read; if it does not, the next write says so. A session that has stopped knows.
-	_ = runner.Send(c.session, &hangup{reason: reason})
+	c.ended(c.receive(runner), runner)
 	runner.Run()
 }
 
@@ -77,14 +59,6 @@ func (c *conn) receive(runner *runtime.Runner) error {
 		if err != nil {
 			return err
 		}
-	}
-}
-
-// parking is called before the goroutine parks: a buffer into which nothing was read is given back, a request that has begun is on the clock.
-func (c *conn) parking() {
-	c.in.unused()
-	if c.in.partial() {
-		c.in.stall(c.now())
 	}
 }
 

@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"fmt"
+
 	"github.com/troupe-broker/troupe/actors/runtime"
 	"github.com/troupe-broker/troupe/wire"
 	"github.com/troupe-broker/troupe/wire/ident"
@@ -48,12 +50,12 @@ func (f *feed) pass(to runtime.Sender) {
 }
 
 // spawnSession starts the actor of a connection.
-func spawnSession(s *shared, parent *runtime.Ref, id uint64, name string, session *session) (*runtime.Ref, error) {
+func spawnSession(s *shared, parent *runtime.Ref, id uint64, name uint64, session *session) (*runtime.Ref, error) {
 	session.shared, session.id = s, id
 	session.out.store = s.buffers
 	session.ports.session = session
 	ref, err := s.system.Spawn(parent, runtime.Spec{
-		Name: name, Kind: kindSession, Behaviour: session, OnBug: runtime.Policy{OnBug: runtime.Stop},
+		Name: fmt.Sprintf("session-%d", name), Kind: kindSession, Behaviour: session, OnBug: runtime.Policy{OnBug: runtime.Stop},
 		// What may be in the mailbox is bounded by the requests that may be under way; their partitions can be many.
 		CountMax: 1 << 20, BytesMax: 1 << 40,
 	})

@@ -188,7 +188,11 @@ func (op *fetchOp) send(t *runtime.Turn, s *session) {
 		}
 		op.ask(t, s, r)
 	}
-	if op.out.Load() > 0 && !op.enough {
+	if op.out.Load() == 0 {
+		op.done = true // nothing to read, or nothing that could be
+		return
+	}
+	if !op.enough {
 		s.armFetch(t, op.deadline)
 	}
 }

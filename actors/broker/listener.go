@@ -1,10 +1,12 @@
 package broker
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,9 +32,9 @@ type listenerActor struct {
 	shared   *shared
 	log      zerolog.Logger
 	name     string // of the listener
-	listener *net.TCPListener
+	listener *net.TCPListener // nil: connections come by Broker.Connect only
 	places   *places
-	open     chan struct{} // closed when connections may be accepted
+	opened   chan struct{} // closed when connections may be accepted
 
 	self     *runtime.Ref
 	group    sync.WaitGroup // the accepting goroutine, the readers, the waits for writability
@@ -40,11 +42,11 @@ type listenerActor struct {
 	sweep    *runtime.Timer
 	sweeping bool
 	stop     chan struct{}
-	next     uint64
 	draining []func() // told when the last session is gone
 
 	mu    sync.Mutex
-	conns map[*conn]struct{}
+	next  uint64 // names sessions
+	lines map[*line]struct{}
 }
 
 // drainListener asks for a stop: accept nothing more, finish what was begun. done is told, once, when the last session is gone.
@@ -58,10 +60,12 @@ func (d *drainListener) Reject(error) { d.done() }
 
 // Started implements runtime.Starter.
 func (l *listenerActor) Started(t *runtime.Turn) {
-	l.self, l.conns, l.stop = t.Self(), make(map[*conn]struct{}), make(chan struct{})
+	l.self, l.lines, l.stop = t.Self(), make(map[*line]struct{}), make(chan struct{})
 	l.idle, l.sweep = t.NewTimer(signalTick), t.NewTimer(signalSweep)
 	l.idle.Reset(l.idleInterval())
-	l.group.Go(l.accept)
+	if l.listener != nil {
+		l.group.Go(l.accept)
+	}
 }
 
 // Turn implements runtime.Behaviour.
@@ -71,7 +75,7 @@ func (l *listenerActor) Turn(t *runtime.Turn, batch []runtime.Message) {
 		case *drainListener:
 			l.draining = append(l.draining, m.done)
 			l.close()
-			l.each(func(c *conn) { _ = t.Send(c.session, signalDrain) }) // one that has stopped is drained
+			l.each(func(c *line) { _ = t.Send(c.session, signalDrain) }) // one that has stopped is drained
 		case signal:
 			l.signalled(t, m)
 		default:
@@ -109,7 +113,7 @@ func (l *listenerActor) tellDrained() {
 		return
 	}
 	l.mu.Lock()
-	left := len(l.conns)
+	left := len(l.lines)
 	l.mu.Unlock()
 	if left > 0 {
 		return
@@ -129,6 +133,9 @@ func (l *listenerActor) close() {
 	}
 	close(l.stop)
 	l.places.wake()
+	if l.listener == nil {
+		return
+	}
 	if err := l.listener.Close(); err != nil {
 		l.log.Debug().Err(err).Msg("closing the listener")
 	}
@@ -137,7 +144,7 @@ func (l *listenerActor) close() {
 // Stopping implements runtime.Stopper.
 func (l *listenerActor) Stopping(*runtime.Turn) {
 	l.close()
-	l.each(func(c *conn) { c.socket.Close() })
+	l.each(func(c *line) { c.transport.Close() })
 }
 
 // Stopped implements runtime.Stopper: the sessions have stopped, so that their goroutines end.
@@ -146,14 +153,16 @@ func (l *listenerActor) Stopped(*runtime.Turn) {
 	l.tellDrained()
 }
 
-func (l *listenerActor) each(f func(*conn)) {
+// each visits the lines, the oldest first.
+func (l *listenerActor) each(f func(*line)) {
 	l.mu.Lock()
-	conns := make([]*conn, 0, len(l.conns))
-	for c := range l.conns {
-		conns = append(conns, c)
+	lines := make([]*line, 0, len(l.lines))
+	for c := range l.lines {
+		lines = append(lines, c)
 	}
 	l.mu.Unlock()
-	for _, c := range conns {
+	slices.SortFunc(lines, func(a, b *line) int { return cmp.Compare(a.number, b.number) })
+	for _, c := range lines {
 		f(c)
 	}
 }
@@ -174,7 +183,7 @@ func (l *listenerActor) closeIdle(t *runtime.Turn) {
 	}
 	mono, _ := t.Now()
 	quiet := mono - ident.Instant(millis(ms))
-	l.each(func(c *conn) {
+	l.each(func(c *line) {
 		if ident.Instant(c.active.Load()) < quiet {
 			_ = t.Send(c.session, signalIdle) // one that has stopped is not idle
 		}
@@ -184,7 +193,7 @@ func (l *listenerActor) closeIdle(t *runtime.Turn) {
 // accept is the goroutine that accepts.
 func (l *listenerActor) accept() {
 	select {
-	case <-l.open:
+	case <-l.opened:
 	case <-l.stop:
 		return
 	}
@@ -231,12 +240,20 @@ func addressOf(c *net.TCPConn) netip.AddrPort {
 	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 }
 
+// enter counts a connection of an address, or says why it may not have one more.
+func (l *listenerActor) enter(address netip.AddrPort) error {
+	most := l.shared.settings.Load().ConnectionsPerIPMax
+	if !l.places.enter(address.Addr(), most) {
+		return &limitError{codeTooManyPerIP, fmt.Sprintf("max.connections.per.ip allows %d connections of one address", most)}
+	}
+	return nil
+}
+
 // admit starts the session and the reader of a connection.
 func (l *listenerActor) admit(tcp *net.TCPConn) error {
 	address := addressOf(tcp)
-	settings := l.shared.settings.Load()
-	if !l.places.enter(address.Addr(), settings.ConnectionsPerIPMax) {
-		return &limitError{codeTooManyPerIP, fmt.Sprintf("max.connections.per.ip allows %d connections of one address", settings.ConnectionsPerIPMax)}
+	if err := l.enter(address); err != nil {
+		return err
 	}
 	c, err := l.start(tcp, address)
 	if err != nil {
@@ -265,32 +282,10 @@ func (l *listenerActor) start(tcp *net.TCPConn, address netip.AddrPort) (*conn, 
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{socket: sock, shared: l.shared, peer: address.Addr(), credit: make(chan struct{}, 1)}
-	c.feed = newFeed(l.shared, c)
-	c.active.Store(int64(c.now()))
-	s := &session{transport: sock, gate: c.gate, left: func() { l.gone(c) }}
-	s.client = handler.Client{Address: address, Listener: l.name, Principal: "User:ANONYMOUS"}
-	l.next++
-	l.mu.Lock()
-	l.conns[c] = struct{}{}
-	l.mu.Unlock()
-	c.feed.session, err = spawnSession(l.shared, l.self, l.places.number(), fmt.Sprintf("session-%d", l.next), s)
-	if err != nil {
-		l.mu.Lock()
-		delete(l.conns, c)
-		l.mu.Unlock()
+	c := &conn{socket: sock, credit: make(chan struct{}, 1)}
+	if err := l.open(&c.line, c, sock, address); err != nil {
 		return nil, err
 	}
-	sock.self = c.feed.session
+	sock.self = c.session
 	return c, nil
-}
-
-// gone forgets a connection whose session has stopped.
-func (l *listenerActor) gone(c *conn) {
-	l.mu.Lock()
-	delete(l.conns, c)
-	l.mu.Unlock()
-	l.places.exit(c.peer)
-	l.places.leave()
-	l.shared.metrics.open.Add(-1)
 }

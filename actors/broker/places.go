@@ -51,6 +51,17 @@ func (p *places) await(stop <-chan struct{}, connectionsMax int32) bool {
 	}
 }
 
+// try takes a place if there is one.
+func (p *places) try(connectionsMax int32) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.taken >= min(int(connectionsMax), p.descriptors) {
+		return false
+	}
+	p.taken++
+	return true
+}
+
 // wake makes await look again.
 func (p *places) wake() { p.changed.Broadcast() }
 
