@@ -36,6 +36,8 @@ type Stopper interface {
 type Ctx struct {
 	of   *running
 	turn *runtime.Turn // nil outside the methods
+
+	configured bool // Config was called
 }
 
 // ID is the actor's id.
@@ -82,7 +84,10 @@ func (c *Ctx) Observe(name string, value float64, labels ...string) {
 // struct that dst points to: a field tagged `config:"key"` takes the value of the key,
 // and keeps what it has when the key is not given. Fields are string, bool, int,
 // int64, float64 or time.Duration. A key that no field takes is an error.
-func (c *Ctx) Config(dst any) error { return c.of.settings.decode(c.ID(), dst) }
+func (c *Ctx) Config(dst any) error {
+	c.configured = true
+	return c.of.settings.decode(c.ID(), dst)
+}
 
 func (c *Ctx) inTurn() *runtime.Turn {
 	if c.turn == nil {

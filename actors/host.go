@@ -84,6 +84,11 @@ func (h *Host) Tell(from runtime.Sender, f Fact) {
 // Observed reports whether anybody hears facts, so that one need not be made.
 func (h *Host) Observed() bool { return h != nil && len(h.observers) > 0 }
 
+// Send sends to one actor, as Ctx.Send does.
+func (h *Host) Send(from runtime.Sender, to string, msg any) error {
+	return h.send(from, to, wrap(msg))
+}
+
 // Samples lists what all actors count and observe, ordered by actor and name.
 func (h *Host) Samples() []Sample {
 	if h == nil {

@@ -60,21 +60,13 @@ type hosted struct {
 
 // Started provisions the instance.
 func (h *hosted) Started(t *runtime.Turn) {
-	p, ok := h.actor.(Provisioner)
-	if !ok {
-		h.provisioned = true
-		h.run.first(nil)
-		return
-	}
 	ended := false
 	defer func() {
 		if !ended {
 			h.run.first(fmt.Errorf("%s: %s panicked in Provision", codeNotProvided, h.run.info.ID()))
 		}
 	}()
-	h.ctx.turn = t
-	err := p.Provision(&h.ctx)
-	h.ctx.turn = nil
+	err := h.provision(t)
 	ended = true
 	if !h.run.first(err) && err != nil {
 		panic(err)
@@ -111,6 +103,24 @@ func (h *hosted) Stopping(t *runtime.Turn) {
 
 // Stopped has nothing to do.
 func (*hosted) Stopped(*runtime.Turn) {}
+
+// provision prepares the instance and sees to it that no setting is ignored.
+func (h *hosted) provision(t *runtime.Turn) error {
+	p, ok := h.actor.(Provisioner)
+	if ok {
+		h.ctx.turn = t
+		err := p.Provision(&h.ctx)
+		h.ctx.turn = nil
+		if err != nil {
+			return err
+		}
+	}
+	if !h.ctx.configured && len(h.run.settings) > 0 {
+		// It never asks for settings, so each of them is one that it does not know.
+		return h.run.settings.decode(h.run.info.ID(), &struct{}{})
+	}
+	return nil
+}
 
 // errorLog writes the errors of an actor, but not more than one line per errorEvery.
 type errorLog struct {

@@ -23,7 +23,12 @@ const (
 )
 
 // String names the decision.
-func (d Decision) String() string { return d.runtime().String() }
+func (d Decision) String() string {
+	if d == Halt {
+		return "halt"
+	}
+	return d.runtime().String()
+}
 
 func (d Decision) runtime() runtime.Decision {
 	switch d {

@@ -76,7 +76,7 @@ func set(field reflect.Value, text string) error {
 		field.SetInt(int64(d))
 		return nil
 	}
-	switch field.Kind() { //nolint:exhaustive // the default says what is left
+	switch field.Kind() {
 	case reflect.String:
 		field.SetString(text)
 	case reflect.Bool:

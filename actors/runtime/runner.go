@@ -282,7 +282,7 @@ func (r *Runner) handleSystem(m *mailbox, msg any) {
 	case *adopt:
 		m.cell.adopt(msg)
 	case *watch:
-		m.invoker.InvokeSystemMessage(&actor.Watch{Watcher: m.sys.proto.NewLocalPID(msg.watcher.id)})
+		m.invoker.InvokeSystemMessage(&actor.Watch{Watcher: m.sys.library.system.NewLocalPID(msg.watcher.id)})
 	case *terminated:
 		m.cell.terminated(msg.who.id)
 	default:

@@ -10,6 +10,8 @@ import (
 // actor, and of the guardian above those that have no parent.
 type strategy struct{}
 
+var supervision = &strategy{}
+
 // HandleFailure is called by protoactor for the actor that failed, with the Blame
 // that was escalated.
 func (*strategy) HandleFailure(_ *actor.ActorSystem, _ actor.Supervisor, _ *actor.PID, _ *actor.RestartStatistics, reason, _ any) {

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/rs/zerolog"
@@ -45,9 +43,7 @@ type System struct {
 	traced     bool // the dispatcher records turns
 	onBug      func(*Blame)
 
-	proto       *actor.ActorSystem
-	guarded     *actor.RootContext
-	strategy    *strategy
+	library     *library
 	incarnation atomic.Uint64
 	goroutines  sync.WaitGroup // of blocking actors
 
@@ -64,9 +60,8 @@ type System struct {
 func NewSystem(o Options) *System {
 	s := &System{
 		log: o.Log, clock: o.Clock, dispatcher: o.Dispatcher, onBug: o.OnBug,
-		strategy: &strategy{},
-		live:     make(map[string]*mailbox),
-		retired:  make(map[string]KindStats),
+		live:    make(map[string]*mailbox),
+		retired: make(map[string]KindStats),
 	}
 	if s.clock == nil {
 		s.clock = NewRealClock()
@@ -78,12 +73,7 @@ func NewSystem(o Options) *System {
 	if s.inPlace {
 		s.real, _ = s.clock.(*RealClock)
 	}
-	s.proto = actor.NewActorSystem(
-		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return newBridge(o.Log) }),
-		// A goroutine sleeps for this long after a dead letter; nothing of ours is one.
-		actor.WithDeadLetterThrottleInterval(time.Millisecond),
-	)
-	s.guarded = s.proto.Root.Copy().WithGuardian(s.strategy)
+	s.library = openLibrary(o.Log, !s.inPlace)
 	return s
 }
 
@@ -120,7 +110,7 @@ func (s *System) Spawn(parent *Ref, spec Spec) (*Ref, error) {
 		return &m.ref, nil
 	}
 	m.launch()
-	if _, err := s.guarded.SpawnNamed(s.props(m), m.id); err != nil {
+	if _, err := s.library.guarded.SpawnNamed(s.props(m), m.id); err != nil {
 		panic(fmt.Sprintf("actors/runtime: spawn %s: %v", m.path, err)) // ids are unique
 	}
 	return &m.ref, nil
@@ -148,7 +138,7 @@ func (s *System) Shutdown(ctx context.Context) error {
 	}
 	s.goroutines.Wait()
 	s.dispatcher.close()
-	s.proto.Shutdown()
+	s.library.close()
 	return nil
 }
 
@@ -187,7 +177,7 @@ func (s *System) props(m *mailbox) *actor.Props {
 	return actor.PropsFromProducer(
 		func() actor.Actor { return &m.cell },
 		actor.WithMailbox(func() actor.Mailbox { return m }),
-		actor.WithSupervisor(s.strategy),
+		actor.WithSupervisor(supervision),
 	)
 }
 
