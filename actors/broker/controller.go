@@ -1,6 +1,9 @@
 package broker
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/rs/zerolog"
 
 	"github.com/troupe-broker/troupe/actors/runtime"
@@ -141,8 +144,8 @@ func (c *controllerActor) note(n cluster.Note) {
 
 // Stopping implements runtime.Stopper: whoever waits is answered.
 func (c *controllerActor) Stopping(*runtime.Turn) {
-	for _, p := range c.open {
-		p.Reject(runtime.ErrStopped)
+	for _, id := range slices.Sorted(maps.Keys(c.open)) {
+		c.open[id].Reject(runtime.ErrStopped)
 	}
 	c.open = nil
 }

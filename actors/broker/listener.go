@@ -31,7 +31,7 @@ const (
 type listenerActor struct {
 	shared   *shared
 	log      zerolog.Logger
-	name     string // of the listener
+	name     string           // of the listener
 	listener *net.TCPListener // nil: connections come by Broker.Connect only
 	places   *places
 	opened   chan struct{} // closed when connections may be accepted

@@ -160,7 +160,7 @@ func (r *rootActor) reconfigure(t *runtime.Turn, image *cluster.Image) {
 	r.shared.settings.Store(&v)
 	r.shared.fetches.resize(int(v.FetchSessionsMax))
 	table := r.edit()
-	for _, old := range table.byID {
+	for _, old := range table.all() {
 		s := r.settingsOf(image, old.name)
 		e := *old
 		e.rules = s.rules
@@ -282,7 +282,7 @@ func (r *rootActor) loseDirectory(t *runtime.Turn, m *directoryLost) {
 	r.lost = append(r.lost, m.dir)
 	r.log.Error().Str("directory", m.dir.store.Path()).Err(m.reason).
 		Msg(codeDirectoryLost + ": the data directory is out of service after an I/O error; look at the disk, then restart the broker")
-	for _, e := range r.shared.topics.Load().byID {
+	for _, e := range r.shared.topics.Load().all() {
 		for _, rep := range e.replicas {
 			if rep != nil && rep.dir == m.dir {
 				_ = t.Send(rep.ref, &takeOffline{reason: m.reason}) // one that has stopped serves nothing

@@ -97,7 +97,7 @@ func (s *stop) leave() {
 // closeLogs syncs and closes all logs.
 func (s *stop) closeLogs() {
 	var all []*replica
-	for _, e := range s.b.shared.topics.Load().byID {
+	for _, e := range s.b.shared.topics.Load().all() {
 		for _, r := range e.replicas {
 			if r != nil {
 				all = append(all, r)

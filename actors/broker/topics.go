@@ -1,7 +1,10 @@
 package broker
 
 import (
+	"bytes"
+	"cmp"
 	"maps"
+	"slices"
 	"sync/atomic"
 
 	"github.com/troupe-broker/troupe/actors/runtime"
@@ -80,6 +83,13 @@ func (t *topicTable) edit() *topicTable {
 		e.byName, e.byID = make(map[string]*topicEntry), make(map[ident.TopicID]*topicEntry)
 	}
 	return e
+}
+
+// all lists the topics by name: what is told to many is told in an order that a simulation can repeat.
+func (t *topicTable) all() []*topicEntry {
+	return slices.SortedFunc(maps.Values(t.byID), func(a, b *topicEntry) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), bytes.Compare(a.id[:], b.id[:]))
+	})
 }
 
 func (t *topicTable) put(e *topicEntry) {
