@@ -19,6 +19,9 @@ import (
 // turns, so that timers come among the messages. The same seed and the same inputs
 // give the same Hash.
 type Seeded struct {
+	// OnTurn, when set, hears of every turn before it runs.
+	OnTurn func(actor string, batch []Message)
+
 	clock  *SimClock
 	rand   *rand.Rand
 	ready  []*mailbox
@@ -28,6 +31,8 @@ type Seeded struct {
 	types  map[reflect.Type]uint64
 	blames []*Blame
 	failed *Blame
+	delay  func(actor string) time.Duration
+	watch  func(actor string, batch []Message)
 }
 
 // turnTimeMax is the most that one simulated turn takes.
@@ -96,11 +101,32 @@ func (d *Seeded) Restart(r *Ref) {
 }
 
 // Abandon ends a System as a crash of its process does: no actor runs again, no
-// timer fires, nothing is answered.
+// timer fires, nothing is answered, and what a turn does that is under way concerns
+// nobody. It may be called inside a turn.
 func (d *Seeded) Abandon(s *System) {
 	d.ready = slices.DeleteFunc(d.ready, func(m *mailbox) bool { return m.sys == s })
 	s.abandoned = true
 }
+
+// Reclaim takes back what an abandoned System holds of the library. It is called
+// between steps, once.
+func (d *Seeded) Reclaim(s *System) {
+	if !s.abandoned {
+		panic("actors/runtime: Reclaim of a System that was not abandoned")
+	}
+	for _, m := range s.live {
+		s.library.system.ProcessRegistry.Remove(s.library.system.NewLocalPID(m.id))
+	}
+	s.library.close()
+}
+
+// Hold makes the turns of blocking actors wait: delay is asked whenever such an actor
+// has something to do, and its turn comes so much later, while others run. Zero lets
+// it run when its turn comes. Without Hold blocking actors are like others.
+func (d *Seeded) Hold(delay func(actor string) time.Duration) { d.delay = delay }
+
+// Watch has every turn told before it runs.
+func (d *Seeded) Watch(turn func(actor string, batch []Message)) { d.watch = turn }
 
 // Ready is the number of actors with something to do.
 func (d *Seeded) Ready() int { return len(d.ready) }
@@ -139,9 +165,15 @@ func (d *Seeded) record(m *mailbox, batch []Message) {
 	now, _ := d.clock.Now()
 	d.mix(uint64(now))
 	d.Note(m.path)
+	if d.OnTurn != nil {
+		d.OnTurn(m.path, batch)
+	}
 	for _, msg := range batch {
 		d.mix(d.typeOf(msg))
 		d.mix(uint64(msg.Bytes()))
+	}
+	if d.watch != nil {
+		d.watch(m.path, batch)
 	}
 }
 
@@ -158,6 +190,19 @@ func (d *Seeded) typeOf(msg any) uint64 {
 }
 
 func (d *Seeded) enqueue(m *mailbox) {
+	if m.sys.abandoned {
+		return
+	}
+	if m.spec.Blocking && d.delay != nil {
+		if wait := d.delay(m.path); wait > 0 {
+			d.clock.NewAlarm(func() { d.admit(m) }).Set(wait)
+			return
+		}
+	}
+	d.admit(m)
+}
+
+func (d *Seeded) admit(m *mailbox) {
 	if !m.sys.abandoned {
 		d.ready = append(d.ready, m)
 	}

@@ -130,6 +130,61 @@ func TestAnAbandonedSystemIsSilent(t *testing.T) {
 	}
 }
 
+// TestACrashedSystemLeavesNothingBehind reuses what crashed Systems held: their names are free, their last turns and
+// bugs concern nobody.
+func TestACrashedSystemLeavesNothingBehind(t *testing.T) {
+	clock := runtime.NewSimClock(0)
+	run := runtime.NewSeeded(1, clock)
+	for range 20 {
+		sys := runtime.NewSystem(runtime.Options{Clock: clock, Dispatcher: run})
+		root := spawn(t, sys, nil, runtime.Spec{Name: "root", Kind: "test", Behaviour: &script{onMessage: func(*runtime.Turn, runtime.Message) {
+			run.Abandon(sys) // in the middle of a turn, which goes on
+			panic(errBoom)
+		}}})
+		child := spawn(t, sys, root, runtime.Spec{Name: "child", Kind: "test", Behaviour: &script{}})
+		run.Drain()
+		if err := child.Post(&note{text: "waits"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := root.Post(&note{text: "die"}); err != nil {
+			t.Fatal(err)
+		}
+		if !run.Drain() || run.Err() != nil || len(run.Blames()) > 0 {
+			t.Fatalf("the bug of a dead process has ended the run: %v", run.Err())
+		}
+		run.Reclaim(sys)
+	}
+}
+
+func TestBlockingActorsAreHeldWhileOthersRun(t *testing.T) {
+	sim := newSimulated(1)
+	var log journal
+	sim.run.Hold(func(actor string) time.Duration {
+		if actor != "disk" {
+			t.Errorf("%s does not block", actor)
+		}
+		return time.Millisecond
+	})
+	turns := 0
+	sim.run.Watch(func(string, []runtime.Message) { turns++ })
+	disk := spawn(t, sim.System, nil, runtime.Spec{Name: "disk", Kind: "test", Blocking: true, Behaviour: &script{onMessage: func(*runtime.Turn, runtime.Message) { log.add("disk") }}})
+	other := spawn(t, sim.System, nil, runtime.Spec{Name: "other", Kind: "test", Behaviour: &script{onMessage: func(*runtime.Turn, runtime.Message) { log.add("other") }}})
+	for sim.run.Step() {
+	}
+	sim.mustSend(t, disk, &note{})
+	sim.mustSend(t, disk, &note{})
+	sim.mustSend(t, other, &note{})
+	began, _ := sim.clock.Now()
+	for sim.run.Step() {
+	}
+	if took, _ := sim.clock.Now(); time.Duration(took-began) < time.Millisecond {
+		t.Errorf("the disk answered after %v", time.Duration(took-began))
+	}
+	if got := log.String(); got != "other disk disk" || turns == 0 {
+		t.Errorf("order %q, %d turns told", got, turns)
+	}
+}
+
 func TestShutdownInASimulation(t *testing.T) {
 	sim := newSimulated(1)
 	root := spawn(t, sim.System, nil, runtime.Spec{Name: "root", Kind: "test", Behaviour: &script{}})

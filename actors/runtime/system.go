@@ -183,6 +183,9 @@ func (s *System) props(m *mailbox) *actor.Props {
 
 // tell logs a blame and passes it on.
 func (s *System) tell(b *Blame) {
+	if s.abandoned {
+		return // nobody is left to hear of it
+	}
 	level := zerolog.ErrorLevel
 	if b.Decision == Exit {
 		level = zerolog.FatalLevel
