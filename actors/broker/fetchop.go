@@ -18,8 +18,10 @@ const readsKept = 64
 // fetchOp is one Fetch request from its frame to its answer: a read of each partition, which waits there as long as nothing is found, and the sum of what
 // they bring.
 //
-//	asking ── enough bytes, an error, or time is up ──> hurrying (waiting reads are told to come back) ── all back ──> ready
-//	   └───── all back, too few bytes ──> asking again for what comes behind ──┘
+//	asking ── a read comes back, or time is up ──> recalling (those that wait are told to come back) ── all back ──> enough: ready
+//	   └──────────────────────── too few bytes: each is asked again for its share of what is missing ──────────────────┘
+//
+// Each of n reads waits for an n-th of what is missing: as long as none has that much, all together have less than is missing.
 type fetchOp struct {
 	request
 	body      wire.FetchRequest
@@ -31,9 +33,11 @@ type fetchOp struct {
 	bytes     int64          // in the reads that are back
 	bytesMin  int64
 	bytesMax  int64
+	share     int64 // of what is missing, for each read
 	deadline  ident.Instant
 	enough    bool // do not wait any more
-	hurried   bool // waiting reads were told
+	someBack  bool // a read came back by itself
+	recalled  bool // waiting reads were told to come back
 	done      bool
 	mentioned []int // reads to be answered
 	answer    handler.FetchAnswer
@@ -166,27 +170,20 @@ func (s *session) addRead(op *fetchOp, name []byte, id ident.TopicID, p *wire.Fe
 	}
 }
 
-// send gives the reads to their partitions. With one partition the machine there counts to the minimum; with several any bytes bring a read back, and the
-// operation counts.
+// send gives the reads to their partitions.
 func (op *fetchOp) send(t *runtime.Turn, s *session) {
-	several := len(op.reads) > 1
 	op.enough = op.enough || len(op.reads) == 0
 	for i := range op.reads {
 		if op.reads[i].Code != wire.NoError {
 			op.enough = true // an error is told at once
 		}
 	}
+	op.divide()
 	for i := range op.reads {
-		r := &op.reads[i]
-		if r.replica == nil {
-			continue
+		if r := &op.reads[i]; r.replica != nil {
+			r.several = len(op.reads) > 1
+			op.ask(t, s, r)
 		}
-		r.several = several
-		r.command.BytesMin = 1
-		if !several {
-			r.command.BytesMin = int32(min(op.bytesMin, int64(max(r.command.BytesMax, 1))))
-		}
-		op.ask(t, s, r)
 	}
 	if op.out.Load() == 0 {
 		op.done = true // nothing to read, or nothing that could be
@@ -201,6 +198,7 @@ func (op *fetchOp) send(t *runtime.Turn, s *session) {
 func (op *fetchOp) ask(t *runtime.Turn, s *session, r *fetchRead) {
 	r.command.Request = s.nextRequest()
 	r.command.Park = !op.enough
+	r.command.BytesMin = int32(max(1, min(op.share, int64(r.command.BytesMax))))
 	r.at, r.back = true, false
 	op.out.Add(1)
 	_ = t.Send(r.replica.ref, r) // a refusal comes back through Reject
@@ -212,7 +210,8 @@ func (s *session) fetched(r *fetchRead) {
 	r.at = false
 	op.out.Add(-1)
 	op.bytes += int64(r.region.Len())
-	waited := r.command.Park && !op.hurried
+	waited := r.command.Park && !op.recalled
+	op.someBack = op.someBack || waited
 	switch {
 	case r.Code != wire.NoError, r.Diverging.Known, op.bytes >= op.bytesMin:
 		op.enough = true
@@ -228,8 +227,8 @@ func (op *fetchOp) goOn(t *runtime.Turn, s *session) {
 	if op.done {
 		return
 	}
-	if out := op.out.Load(); out > 0 {
-		if op.enough && !op.hurried {
+	if op.out.Load() > 0 {
+		if (op.enough || op.someBack) && !op.recalled {
 			op.recall(t)
 		}
 		return
@@ -238,21 +237,28 @@ func (op *fetchOp) goOn(t *runtime.Turn, s *session) {
 		op.done = true
 		return
 	}
-	// Everything is back, and it is too little. What was read will be read again, longer.
-	missing := int32(op.bytesMin - op.bytes)
+	op.someBack, op.recalled = false, false
+	op.divide()
 	for i := range op.reads {
+		// What was read will be read again, and more behind it.
 		r := &op.reads[i]
-		r.command.After, r.command.BytesMin = r.upTo, max(missing, 1)
 		op.bytes -= int64(r.region.Len())
 		r.region.Release()
+		r.command.After = r.upTo
 		op.ask(t, s, r)
 	}
 	s.armFetch(t, op.deadline)
 }
 
+// divide gives each read its share of what is missing.
+func (op *fetchOp) divide() {
+	n := int64(max(len(op.reads), 1))
+	op.share = (op.bytesMin - op.bytes + n - 1) / n
+}
+
 // recall tells the reads that wait to come back.
 func (op *fetchOp) recall(t *runtime.Turn) {
-	op.hurried = true
+	op.recalled = true
 	for i := range op.reads {
 		r := &op.reads[i]
 		if !r.at {
@@ -304,7 +310,7 @@ func (op *fetchOp) overlaps() bool { return false }
 // hurry implements operation: nobody waits for what may still come.
 func (op *fetchOp) hurry(t *runtime.Turn) {
 	op.enough = true
-	if !op.hurried {
+	if !op.recalled {
 		op.recall(t)
 	}
 }
