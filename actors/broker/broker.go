@@ -45,7 +45,7 @@ func Start(o Options, w World) (*Broker, error) {
 		return nil, err
 	}
 	b := &Broker{world: w, accepting: make(chan struct{}), failed: make(chan struct{}), places: newPlaces()}
-	b.shared = &shared{static: o.Static, system: w.System, log: w.Log, metrics: &metrics{}, facts: &facts{}, random: &entropy{src: w.Rand}}
+	b.shared = &shared{static: o.Static, system: w.System, log: w.Log, metrics: &metrics{}, facts: &facts{}, random: &entropy{src: w.Rand}, inspection: w.Inspection}
 	b.shared.settings.Store(&values)
 	b.shared.topics.Store(emptyTable)
 	b.shared.image.Store(cluster.NewImage())
@@ -55,6 +55,7 @@ func Start(o Options, w World) (*Broker, error) {
 
 	dir, opened, err := store.OpenDirectory(store.DirectoryOptions{
 		FS: w.FS, Path: values.DataDir, Broker: ident.BrokerID(values.BrokerID), Rand: w.Rand, Generations: &store.Generations{}, Background: w.Background, Parallel: w.Parallel,
+		BallastBytes: w.BallastBytes, RaftReserveBytes: w.RaftReserveBytes,
 	})
 	if err != nil {
 		return nil, err
@@ -197,9 +198,13 @@ func (b *Broker) spawn(v *config.BrokerValues, d *dataDir, syncer *store.Syncer,
 	if err != nil {
 		return err
 	}
-	s.controller = child(b.root, runtime.Spec{Name: "controller", Kind: kindController, CountMax: 1 << 16, Behaviour: &controllerActor{
+	controller := &controllerActor{
 		machine: machine, log: s.log, writer: b.writer, metadata: s.metadata, root: b.root, facts: s.facts, tickMs: controllerTickMs,
-	}})
+	}
+	if s.inspection != nil {
+		s.inspection.shared, s.inspection.controller = s, controller
+	}
+	s.controller = child(b.root, runtime.Spec{Name: "controller", Kind: kindController, CountMax: 1 << 16, Behaviour: controller})
 	for i, l := range v.Listeners {
 		door := &listenerActor{shared: s, log: s.log, name: l.Name, places: b.places, opened: b.accepting}
 		if i < len(b.sockets) {

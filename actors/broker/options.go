@@ -32,6 +32,11 @@ type World struct {
 	Background func(job func())
 	// Parallel bounds the goroutines of a flush round; 1 starts none, as simulations want. 0: the store's default.
 	Parallel int
+	// BallastBytes and RaftReserveBytes are sizes of the data directory; see store.DirectoryOptions. 0: the store's defaults.
+	BallastBytes     int64
+	RaftReserveBytes int64
+	// Inspection, if there is one, is attached to the broker; for simulations.
+	Inspection *Inspection
 	// Listen opens the listeners. Nil: none are opened, and connections come by Broker.Connect.
 	Listen func(l config.Listener) (*net.TCPListener, error)
 }

@@ -92,6 +92,7 @@ func (c *closePartition) Reject(error) { c.done(nil) }
 // Started implements runtime.Starter.
 func (p *partitionActor) Started(t *runtime.Turn) {
 	p.parked = make(map[ident.RequestID]runtime.Message)
+	p.shared.inspection.add(p)
 	p.refusal = wire.KafkaStorageError
 	if p.refuseAll != nil {
 		p.unready = true
@@ -112,6 +113,7 @@ func (p *partitionActor) Turn(t *runtime.Turn, batch []runtime.Message) {
 		batch[i] = nil
 	}
 	p.publish()
+	p.shared.inspection.turn(p)
 }
 
 // take handles one message; those that ask wait until the log is open.
@@ -210,6 +212,7 @@ func (p *partitionActor) takeWaiting(t *runtime.Turn) {
 
 // Stopped implements runtime.Stopper: what still waits is answered.
 func (p *partitionActor) Stopped(*runtime.Turn) {
+	p.shared.inspection.remove(p)
 	for _, m := range p.waiting {
 		if r, ok := m.(runtime.Rejecter); ok {
 			r.Reject(runtime.ErrStopped)

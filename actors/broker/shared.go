@@ -41,6 +41,8 @@ type shared struct {
 	metrics *metrics
 	facts   *facts
 	sampled *sampledLog
+
+	inspection *Inspection // nil: nobody looks
 }
 
 // identity is who this broker is.
