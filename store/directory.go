@@ -44,6 +44,9 @@ type DirectoryOptions struct {
 	Parallel int
 	// BallastBytes is set aside for the small files that free space. 0: 2 MiB.
 	BallastBytes int64
+	// RaftReserveBytes is the size of a fresh file of the Raft log, half of which is
+	// kept free ahead of the writer. 0: 4 MiB.
+	RaftReserveBytes int64
 }
 
 // Directory is one open data directory. Its methods may be called from several

@@ -45,18 +45,20 @@ const raftDir = "raft"
 var raftFiles = [2]string{"0.raftlog", "1.raftlog"}
 
 const (
-	// raftReserve is the size of a fresh file.
+	// raftReserve is the size of a fresh file, in bytes.
 	raftReserve = 4 << 20
-	// raftBallast is kept reserved ahead of the writer, so that the deletion of a
-	// topic can still be committed when the disk is full.
-	raftBallast = 2 << 20
-	raftStep    = 1 << 20
+	// raftBallast is the share of it that is kept reserved ahead of the writer, so
+	// that the deletion of a topic can still be committed when the disk is full.
+	raftBallast = 2
+	// raftStep is the share by which a file grows.
+	raftStep = 4
 )
 
 // RaftLog keeps the metadata quorum's hard state, entries and snapshot. One owner;
 // every method blocks on the disk.
 type RaftLog struct {
 	health     *health
+	reserve    int64 // size of a fresh file
 	files      [2]File
 	reserved   [2]int64
 	active     int
@@ -73,7 +75,10 @@ func (d *Directory) OpenRaftLog() (*RaftLog, RaftState, error) {
 	if err := d.health.check(); err != nil {
 		return nil, RaftState{}, err
 	}
-	r := &RaftLog{health: d.health}
+	r := &RaftLog{health: d.health, reserve: d.o.RaftReserveBytes}
+	if r.reserve <= 0 {
+		r.reserve = raftReserve
+	}
 	s, err := r.open(d)
 	if err != nil {
 		return nil, RaftState{}, errors.Join(err, r.Close())
@@ -130,7 +135,7 @@ func raftLost(dir string, cause error) error {
 // there is a Raft log from now on.
 func (r *RaftLog) create(d *Directory, dir string) error {
 	for i := range r.files {
-		if err := r.reserveFile(i, raftReserve); err != nil {
+		if err := r.reserveFile(i, r.reserve); err != nil {
 			return err
 		}
 	}
@@ -152,7 +157,7 @@ func (r *RaftLog) begin(i int, generation uint64, base RaftSave) error {
 	if err != nil {
 		return err
 	}
-	if err := r.reserveFile(i, raftHead+int64(len(frame))+raftBallast); err != nil {
+	if err := r.reserveFile(i, raftHead+int64(len(frame))+r.reserve/raftBallast); err != nil {
 		// On a full disk the reserve does.
 		if !errors.Is(err, ErrNoSpace) || raftHead+int64(len(frame)) > r.reserved[i] {
 			return err
@@ -181,7 +186,8 @@ func (r *RaftLog) reserveFile(i int, n int64) error {
 	if n <= r.reserved[i] {
 		return nil
 	}
-	n = (n + raftStep - 1) / raftStep * raftStep
+	step := max(r.reserve/raftStep, 1)
+	n = (n + step - 1) / step * step
 	if err := r.files[i].Allocate(r.reserved[i], n-r.reserved[i]); err != nil {
 		return r.health.sift(err, "reserve space in "+r.files[i].Name())
 	}
@@ -228,7 +234,7 @@ func (r *RaftLog) Save(s RaftSave) error {
 		return err
 	}
 	need := r.pos + int64(len(frame))
-	if err := r.reserveFile(r.active, need+raftBallast); err != nil {
+	if err := r.reserveFile(r.active, need+r.reserve/raftBallast); err != nil {
 		if !errors.Is(err, ErrNoSpace) || need > r.reserved[r.active] {
 			return err
 		}
@@ -265,11 +271,11 @@ func (r *RaftLog) Compact(hard []byte, s RaftSnapshot, entries []RaftEntry) erro
 	if err := r.writeSynced(old, encodeRaftHead(raftHeader{generation: r.generation - 1, retired: true}), 0); err != nil {
 		return r.broken(err, "retire "+r.files[old].Name())
 	}
-	if r.reserved[old] > raftReserve {
-		if err := r.files[old].Truncate(raftReserve); err != nil {
+	if r.reserved[old] > r.reserve {
+		if err := r.files[old].Truncate(r.reserve); err != nil {
 			return r.broken(err, "shorten "+r.files[old].Name())
 		}
-		r.reserved[old] = raftReserve
+		r.reserved[old] = r.reserve
 	}
 	return nil
 }
