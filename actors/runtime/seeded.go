@@ -59,6 +59,9 @@ func (d *Seeded) Step() bool {
 		return d.clock.Next()
 	}
 	d.clock.Advance(time.Duration(d.rand.Int64N(int64(turnTimeMax))))
+	if len(d.ready) == 0 {
+		return true // an alarm has abandoned those that were
+	}
 	i := d.rand.IntN(len(d.ready))
 	m := d.ready[i]
 	d.ready[i] = d.ready[len(d.ready)-1]
@@ -148,10 +151,13 @@ func (d *Seeded) Blames() []*Blame { return d.blames }
 // Hash is the hash of all events so far: who ran, when, with what.
 func (d *Seeded) Hash() uint64 { return d.hash }
 
-// Note adds an event of the world around the actors to the hash.
-func (d *Seeded) Note(event string) {
+// Mix adds an event of the world around the actors to the hash.
+func (d *Seeded) Mix(event string, numbers ...uint64) {
 	for i := range len(event) {
 		d.mix(uint64(event[i]))
+	}
+	for _, n := range numbers {
+		d.mix(n)
 	}
 }
 
@@ -164,7 +170,7 @@ func (d *Seeded) mix(v uint64) {
 func (d *Seeded) record(m *mailbox, batch []Message) {
 	now, _ := d.clock.Now()
 	d.mix(uint64(now))
-	d.Note(m.path)
+	d.Mix(m.path)
 	if d.OnTurn != nil {
 		d.OnTurn(m.path, batch)
 	}

@@ -5,4 +5,13 @@
 //
 // The same seed gives the same run, event by event, and the same hash. So a failure
 // is a number: `go test ./actors/sim -run Seed -seed=N` replays it.
+//
+// # Glossary
+//
+//   - World: one simulation; its seed, its own time, its order, its invariants.
+//   - Node: a process of the world, through crashes and boots.
+//   - NodeClock: what a node takes for the time; it drifts, and jumps when it is set.
+//   - Network, End: streams of bytes between nodes and clients, and one side of one.
+//   - Weather: delays, sizes and buffers of the network.
+//   - Stream: a named source of choices; two purposes never draw from the same one.
 package sim
