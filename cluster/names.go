@@ -39,7 +39,7 @@ func (m *Image) newName(name string) *Error {
 		return refuse(wire.InvalidTopicException, "%s", problem)
 	}
 	if _, ok := m.Topic(name); ok {
-		return refuse(wire.TopicAlreadyExists, "topic %s exists", name)
+		return refuse(wire.TopicAlreadyExists, "topic %s already exists", name)
 	}
 	if other, ok := m.folded.get(foldName(name)); ok {
 		return refuse(wire.InvalidTopicException, "topic %s collides with topic %s: . and _ are the same in metric names", name, other)

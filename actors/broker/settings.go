@@ -85,10 +85,16 @@ func flushNanos(ms int64) int64 {
 	return max(nanos(ms), 1)
 }
 
+// unlimitedRecord is the default of max.decompressed.message.bytes, which is no limit: no record can be larger.
+const unlimitedRecord = math.MaxInt32 - 8
+
 func rulesOf(v *config.TopicValues, depth string) *record.Rules {
 	r := record.DefaultRules()
 	r.Depth = depthOf(depth)
 	r.MaxMessageBytes, r.SegmentBytes = v.MaxMessageBytes, v.SegmentBytes
+	if v.MaxDecompressedBytes < unlimitedRecord {
+		r.RecordBytesMax = int64(v.MaxDecompressedBytes)
+	}
 	if v.LogAppendTime {
 		r.TimestampType = record.LogAppendTime
 	}

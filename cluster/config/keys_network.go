@@ -112,6 +112,10 @@ var networkKeys = []Key{
 		Doc: "Default of max.message.bytes: the largest batch that is taken.",
 	},
 	{
+		Name: "max.decompressed.message.bytes", Type: Int, Default: "2147483639", Unit: Bytes, Class: Honoured, Update: ClusterWide, Check: between(1, 2147483639),
+		Doc: "Default of the topic config of the same name: the largest record that is taken in a compressed batch, by its decompressed size.",
+	},
+	{
 		Name: "fetch.max.bytes", Type: Int, Default: "57671680", Unit: Bytes, Class: Honoured, Check: atLeast(1024),
 		Doc: "Most bytes one fetch returns, whatever the client asks for.",
 	},

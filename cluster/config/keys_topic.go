@@ -79,6 +79,12 @@ var topicKeys = []Key{
 		Doc:      "Age at which a record must have become eligible for compaction.",
 	},
 	{
+		Name: "max.decompressed.message.bytes", Type: Int, Default: "2147483639", Unit: Bytes, Class: Honoured, Check: between(1, 2147483639),
+		Synonyms: syn("max.decompressed.message.bytes"),
+		Doc: "Largest record that is taken in a compressed batch, by its decompressed size; a larger one is refused with INVALID_RECORD. " +
+			"Below its default every compressed batch is decompressed when it is produced, unless validation.depth is header.",
+	},
+	{
 		Name: "max.message.bytes", Type: Int, Default: "1048588", Unit: Bytes, Class: Honoured, Check: atLeast(0), Synonyms: syn("message.max.bytes"),
 		Doc: "Largest batch that is taken, compressed and with its header.",
 	},

@@ -12,6 +12,7 @@ type TopicValues struct {
 	FlushMs              int64
 	IndexIntervalBytes   int32
 	MaxMessageBytes      int32
+	MaxDecompressedBytes int32 // max.decompressed.message.bytes, of one record
 	TimestampAfterMaxMs  int64
 	TimestampBeforeMaxMs int64
 	LogAppendTime        bool // message.timestamp.type
@@ -39,6 +40,7 @@ func TopicOf(s Stack) TopicValues {
 		FlushMs:              s.TopicInt("flush.ms"),
 		IndexIntervalBytes:   int32(s.TopicInt("index.interval.bytes")),
 		MaxMessageBytes:      int32(s.TopicInt("max.message.bytes")),
+		MaxDecompressedBytes: int32(s.TopicInt("max.decompressed.message.bytes")),
 		TimestampAfterMaxMs:  s.TopicInt("message.timestamp.after.max.ms"),
 		TimestampBeforeMaxMs: s.TopicInt("message.timestamp.before.max.ms"),
 		LogAppendTime:        s.TopicText("message.timestamp.type") == "LogAppendTime",

@@ -15,7 +15,8 @@ const (
 	// uncompressed batches, and decompresses and walks those compressed batches
 	// whose header is doubtful: maxTimestamp below baseTimestamp, equal to it with
 	// more than one record, absent, or outside the allowed range; a LogAppendTime
-	// bit from a client; a compacted topic, where keys matter.
+	// bit from a client; a compacted topic, where keys matter; a topic that limits
+	// the decompressed size of a record.
 	DepthDefault Depth = iota
 	// DepthHeader checks the header and the CRC and believes the rest, the keys of
 	// a compacted topic included.
@@ -97,6 +98,7 @@ type Rules struct {
 	Compression        Compression   // compression.type
 	CompressionLevel   int           // compression.<codec>.level, in Kafka's scale; 0: the codec's default
 	Bound              Bound         // of decompression
+	RecordBytesMax     int64         // max.decompressed.message.bytes, of one record of a compressed batch; 0: no limit
 }
 
 // DefaultRules are Kafka's defaults for a topic, for a batch from a client.

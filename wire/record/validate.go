@@ -43,6 +43,7 @@ func Validate(scratch, batch []byte, now ident.Millis, r *Rules) (Result, error)
 	if convert || r.walks(&h, now) {
 		w := walk{rules: r, now: now, count: h.Count, control: h.Attributes.Control()}
 		if h.Attributes.Codec() != CodecNone {
+			w.recordBytesMax = r.RecordBytesMax
 			decompressing <- struct{}{}
 			defer func() { <-decompressing }()
 		}
@@ -135,6 +136,7 @@ func (r *Rules) walks(h *Header, now ident.Millis) bool {
 	}
 	return h.Attributes.Codec() == CodecNone ||
 		r.Compacted ||
+		r.RecordBytesMax > 0 ||
 		h.Attributes.TimestampType() == LogAppendTime ||
 		h.MaxTimestamp == ident.NoTimestamp ||
 		h.MaxTimestamp < h.BaseTimestamp ||
@@ -174,6 +176,8 @@ type walk struct {
 	control bool
 	keep    *[]byte // collects the records, uncompressed, for conversion
 
+	recordBytesMax int64 // 0: no limit; an uncompressed record has none beyond its batch's
+
 	index        int32
 	maxTimestamp ident.Millis
 	maxDelta     int32
@@ -205,7 +209,7 @@ func (w *walk) run(v View) error {
 	it.appendTime = false
 	w.maxTimestamp = ident.NoTimestamp
 	for ; it.Next(); w.index++ {
-		w.look(it.Record())
+		w.look(it.Record(), len(it.body))
 		if w.keep != nil {
 			*w.keep = appendVarint(*w.keep, int64(len(it.body)))
 			*w.keep = append(*w.keep, it.body...)
@@ -222,8 +226,12 @@ func (w *walk) run(v View) error {
 	return nil
 }
 
-func (w *walk) look(rec *Record) {
+func (w *walk) look(rec *Record, size int) {
 	switch {
+	case w.recordBytesMax > 0 && int64(size) > w.recordBytesMax:
+		w.fault(ReasonInvalidRecord, func() string {
+			return fmt.Sprintf("it has %d bytes decompressed, max.decompressed.message.bytes allows %d", size, w.recordBytesMax)
+		})
 	case rec.OffsetDelta != w.index:
 		w.fault(ReasonInvalidRecord, func() string {
 			return fmt.Sprintf("its offset delta is %d; the offsets of a new batch have no gaps", rec.OffsetDelta)

@@ -160,6 +160,30 @@ func TestCompactedTopicsWantKeysAndBlameTheRecords(t *testing.T) {
 	}
 }
 
+// Kafka limits what it decompresses: an uncompressed record of the same size is bounded by its batch alone.
+func TestALargeRecordIsRefusedWhenItCameCompressed(t *testing.T) {
+	for _, codec := range codecs {
+		for _, depth := range []record.Depth{record.DepthDefault, record.DepthFull} {
+			records := keyed(5)
+			records[2].value = bytes.Repeat([]byte("x"), 2000)
+			b := record.NewBuilder()
+			b.Codec = codec
+			limit := func(n int64) *record.Rules {
+				return rules(func(r *record.Rules) { r.Depth, r.RecordBytesMax = depth, n })
+			}
+			_, err := record.Validate(nil, build(t, b, records), now, limit(1000))
+			var invalid *record.Invalid
+			refused := errors.As(err, &invalid) && invalid.Reason == record.ReasonInvalidRecord && len(invalid.Records) == 1 && invalid.Records[0].Index == 2
+			if refused != (codec != record.CodecNone) || !refused && err != nil {
+				t.Errorf("%v %v: %v", codec, depth, err)
+			}
+			if _, err := record.Validate(nil, build(t, b, records), now, limit(3000)); err != nil {
+				t.Errorf("%v %v, a limit above it: %v", codec, depth, err)
+			}
+		}
+	}
+}
+
 func TestTimestampsOutOfRangeBlameTheirRecords(t *testing.T) {
 	for _, codec := range codecs {
 		for _, depth := range []record.Depth{record.DepthDefault, record.DepthFull} {
