@@ -38,6 +38,9 @@ type cell struct {
 	Codec      string `json:"codec"`
 	Acks       int    `json:"acks"` // -1 is all
 	Idempotent bool   `json:"idempotent"`
+	// BatchRecords asks for batches of about so many records, where the client would make one of all; 0 is the client's
+	// own choice.
+	BatchRecords int `json:"batchRecords,omitempty"`
 }
 
 func (c cell) String() string {
@@ -68,6 +71,7 @@ const (
 	lacksReadNullKey     = "read-null-key"     // reads null keys as empty ones
 	lacksReadNullValue   = "read-null-value"   // reads null values as empty ones
 	lacksOutOfRange      = "read-out-of-range" // goes elsewhere when its offset is not in the log, and says nothing
+	lacksInvalidRecord   = "code-87"           // does not know the error code INVALID_RECORD
 	lacksReadHeaderBytes = "read-header-bytes" // prints headers: HeaderText instead of Headers
 )
 

@@ -15,7 +15,7 @@ import (
 )
 
 // sections are the parts of the suite by name, in their order.
-var sections = []string{"clients", "tools"}
+var sections = []string{"clients", "topics", "tools"}
 
 // options are the command line.
 type options struct {
@@ -126,6 +126,8 @@ func run(ctx context.Context, o options) (passed bool, err error) {
 		switch section {
 		case "clients":
 			s.clients(ctx)
+		case "topics":
+			s.topics(ctx)
 		case "tools":
 			s.tools(ctx)
 		}

@@ -151,6 +151,11 @@ const (
 	offsetOutOfRange int16 = 1
 	unknownTopic     int16 = 3
 	messageTooLarge  int16 = 10
+	invalidTopic     int16 = 17
+	invalidTimestamp int16 = 32
+	topicExists      int16 = 36
+	invalidConfig    int16 = 40
+	invalidRecord    int16 = 87
 )
 
 // wantError is nil when a client was refused with that code.

@@ -65,7 +65,7 @@ func startTroupe(ctx context.Context, e *environment, dir string, s settings) (*
 		name: "troupe", addr: fmt.Sprintf("127.0.0.1:%d", ports[0]),
 		data: filepath.Join(dir, "data"), log: filepath.Join(dir, "troupe.log"),
 	}
-	args := []string{"serve", "--listen", t.addr, "--data-dir", t.data, "-X", fmt.Sprintf("admin.listen=127.0.0.1:%d", ports[1])}
+	args := []string{"serve", "--listen", t.addr, "--data-dir", t.data, "-X", fmt.Sprintf("metrics.listen=127.0.0.1:%d", ports[1])}
 	for key, value := range s {
 		args = append(args, "-X", key+"="+value)
 	}

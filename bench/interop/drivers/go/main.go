@@ -33,10 +33,12 @@ type request struct {
 
 // produce says how records are written.
 type produce struct {
-	Codec      string   `json:"codec"`
-	Acks       int      `json:"acks"`
-	Idempotent bool     `json:"idempotent"`
-	Records    []record `json:"records"`
+	Codec      string `json:"codec"`
+	Acks       int    `json:"acks"`
+	Idempotent bool   `json:"idempotent"`
+	// BatchRecords is the most records of a batch, about; 0 leaves that to the library's largest batch.
+	BatchRecords int      `json:"batchRecords"`
+	Records      []record `json:"records"`
 }
 
 // record is one record in either direction. A nil Key, Value or header value is Kafka's null.

@@ -82,6 +82,7 @@ func (s *saramaClient) produce(_ context.Context, topic string, partition int32,
 	c.Producer.Return.Successes = true
 	c.Producer.Return.Errors = true
 	c.Producer.Flush.Frequency = 5 * time.Millisecond
+	c.Producer.Flush.MaxMessages = p.BatchRecords
 	c.Producer.MaxMessageBytes = 16 << 20
 	c.Producer.Retry.Max = 3
 	if p.Idempotent {

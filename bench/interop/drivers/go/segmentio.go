@@ -68,6 +68,9 @@ func (s *segmentio) produce(ctx context.Context, topic string, partition int32, 
 			}
 		},
 	}
+	if p.BatchRecords > 0 {
+		w.BatchSize = p.BatchRecords
+	}
 	messages := make([]kafka.Message, len(p.Records))
 	for i, r := range p.Records {
 		messages[i] = kafka.Message{Key: r.Key, Value: r.Value, Time: time.UnixMilli(r.Timestamp)}

@@ -61,10 +61,14 @@ const operations = {
     await admin.connect()
     try {
       const configEntries = Object.entries(config || {}).map(([name, value]) => ({ name, value }))
-      await admin.createTopics({
+      const created = await admin.createTopics({
         topics: [{ topic, numPartitions: count, replicationFactor: 1, configEntries }],
         waitForLeaders: true,
       })
+      if (!created) {
+        // How the library reports TOPIC_ALREADY_EXISTS.
+        throw Object.assign(new Error(`${topic} was not created`), { code: 36 })
+      }
     } finally {
       await admin.disconnect()
     }
@@ -82,7 +86,7 @@ const operations = {
     return {}
   },
 
-  async produce({ topic, partition, codec, acks, idempotent, records }) {
+  async produce({ topic, partition, codec, acks, idempotent, batchRecords, records }) {
     const producer = kafka.producer({ idempotent, maxInFlightRequests: 1, allowAutoTopicCreation: false })
     await producer.connect()
     try {
@@ -93,12 +97,15 @@ const operations = {
         timestamp: String(r.timestamp),
         headers: headersObject(r.headers),
       }))
-      const answer = await producer.send({ topic, acks, compression: codecs[codec], messages })
-      if (acks === 0) {
-        return { offsets: records.map(() => -1) }
+      const offsets = []
+      const size = batchRecords || messages.length
+      for (let start = 0; start < messages.length; start += size) {
+        const batch = messages.slice(start, start + size)
+        const answer = await producer.send({ topic, acks, compression: codecs[codec], messages: batch })
+        const base = acks === 0 ? NaN : Number(answer[0].baseOffset)
+        batch.forEach((_, i) => offsets.push(acks === 0 ? -1 : base + i))
       }
-      const base = Number(answer[0].baseOffset)
-      return { offsets: records.map((_, i) => base + i) }
+      return { offsets }
     } finally {
       await producer.disconnect()
     }
@@ -173,7 +180,7 @@ async function main() {
       answer = await operation(request)
     } catch (e) {
       console.error(e)
-      const cause = e.code === undefined && e.cause ? e.cause : e
+      const cause = e.code !== undefined ? e : e.cause || (e.errors || [])[0] || e
       answer = { error: { message: `${e.name}: ${e.message}` } }
       if (typeof cause.code === 'number') {
         answer.error.code = cause.code

@@ -21,8 +21,8 @@ class Aio:
             "version": aiokafka.__version__,
             "codecs": ["none", "gzip", "snappy", "lz4", "zstd"],
             "idempotent": True,
-            # A record must have a key or a value.
-            "lacks": ["write-nothing"],
+            # A record must have a key or a value; INVALID_RECORD is an unknown error to it.
+            "lacks": ["write-nothing", "code-87"],
         }
 
     def create(self, topic, partitions, config):
