@@ -13,6 +13,9 @@ const (
 	chunkMax = 64 << 10
 	// exactMin is the frame size from which frames are read one by one, each exactly into its own buffer, so that none has to be moved.
 	exactMin = 8 << 10
+	// trustMax is how much memory a frame gets before its bytes are there. A larger one gets twice as much whenever its buffer is full: its credit is
+	// for all of it, but a peer that announces a giant and sends nothing costs no more than this.
+	trustMax = 4 << 20
 )
 
 // intake cuts the bytes of one connection into requests. It owns no socket: whoever has bytes asks space where to put them, tells advance how many came,
@@ -41,6 +44,7 @@ type intake struct {
 	limit int    // cur is filled up to here
 	count int    // frames completed in cur
 	need  int64  // credit for them beside the buffer
+	whole int    // size of the one frame that cur is for, while its buffer is smaller; else 0
 
 	next     *chunk // where the incomplete frame continues; waits for credit
 	nextSize int
@@ -91,7 +95,7 @@ func (in *intake) space() []byte {
 
 // use makes c, with n bytes in it, the chunk that is filled.
 func (in *intake) use(c *chunk, n int) {
-	in.cur, in.n, in.at, in.limit, in.count, in.need = c, n, 0, len(c.buf), 0, 0
+	in.cur, in.n, in.at, in.limit, in.count, in.need, in.whole = c, n, 0, len(c.buf), 0, 0, 0
 }
 
 // unused gives back the buffer of a space into which nothing was read.
@@ -138,7 +142,25 @@ func (in *intake) advance(n int, now func() ident.Instant) error {
 	if in.filling {
 		in.cur.claim.progress.Store(int64(now()))
 	}
+	if in.whole > 0 {
+		if in.n == len(in.cur.buf) {
+			in.enlarge()
+		}
+		return nil
+	}
 	return in.scan()
+}
+
+// enlarge gives a frame that fills its buffer another, up to its whole size.
+func (in *intake) enlarge() {
+	buf := in.store.get(min(2*len(in.cur.buf), in.whole))
+	copy(buf, in.cur.buf)
+	in.store.put(in.cur.buf)
+	in.cur.buf = buf
+	in.limit = min(in.whole, len(buf))
+	if len(buf) >= in.whole {
+		in.whole = 0
+	}
 }
 
 // stop remembers that the connection is over.
@@ -235,7 +257,7 @@ func (in *intake) continueIn(f wire.Frame) {
 func (in *intake) move() {
 	c := in.next
 	in.next = nil
-	c.buf = in.store.get(in.nextSize)
+	c.buf = in.store.get(min(in.nextSize, trustMax))
 	n := 0
 	if in.cur == nil {
 		n = copy(c.buf, in.peek[:in.peeked])
@@ -245,6 +267,10 @@ func (in *intake) move() {
 		in.drop()
 	}
 	in.use(c, n)
+	if len(c.buf) < in.nextSize {
+		in.whole = in.nextSize
+		return
+	}
 	in.limit = in.nextSize
 }
 

@@ -202,6 +202,32 @@ func TestAFrameThatOutgrowsItsChunkWaitsForCreditAndGoesOn(t *testing.T) {
 	}
 }
 
+func TestAGiantGetsMemoryAsItsBytesCome(t *testing.T) {
+	const size = 50<<20 + 3
+	for _, step := range []int{1 << 20, 3_000_001, 64 << 20} {
+		pool := newCreditPool(64<<20, nil)
+		f := newFeeding(pool)
+		want := testFrame(size, 7)
+		rest := f.feed(t, want[:peekSize+100], 1<<20, false)
+		if rest != nil {
+			t.Fatal("the intake waits in a large pool")
+		}
+		if got := len(f.in.cur.buf); got > trustMax+trustMax/4 {
+			t.Errorf("a frame that is announced has a buffer of %d bytes before it is there", got)
+		}
+		for sent := peekSize + 100; sent < size; sent += step {
+			f.feed(t, want[sent:min(sent+step, size)], step, false)
+			if f.in.cur != nil && len(f.in.cur.buf) > max(2*f.in.n, trustMax)+trustMax {
+				t.Fatalf("step %d: a buffer of %d bytes for %d that came", step, len(f.in.cur.buf), f.in.n)
+			}
+		}
+		f.expect(t, [][]byte{want})
+		if use := pool.use(); use.UsedBytes != 0 || use.SlotBusy {
+			t.Errorf("step %d: %d bytes of credit are lost, slot %v", step, use.UsedBytes, use.SlotBusy)
+		}
+	}
+}
+
 func TestAFrameThatIsNoneEndsTheConnectionAndItsCredit(t *testing.T) {
 	for name, bad := range map[string][]byte{
 		"negative": {0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0},

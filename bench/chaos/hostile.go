@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -56,8 +57,16 @@ func Attacks(topic string) []Attack {
 			drain(c)
 		}},
 		{"one byte at a time", dribble(plain)},
-		{"never reads", func(_ context.Context, c net.Conn, _ *rand.Rand) {
-			for write(c, plain) {
+		{"never reads", func(ctx context.Context, c net.Conn, _ *rand.Rand) {
+			pace := time.NewTicker(100 * time.Millisecond) // the broker's work is what hurts, not ours
+			defer pace.Stop()
+			many := bytes.Repeat(plain, 20)
+			for write(c, many) {
+				select {
+				case <-ctx.Done():
+					return
+				case <-pace.C:
+				}
 			}
 		}},
 		{"unknown API", func(_ context.Context, c net.Conn, _ *rand.Rand) {
@@ -171,7 +180,7 @@ func Swarm(ctx context.Context, addr string, attacks []Attack, n int, seed uint6
 				}
 				select { // those that are closed at once would otherwise only measure accept
 				case <-ctx.Done():
-				case <-time.After(time.Duration(500+random.IntN(1000)) * time.Millisecond):
+				case <-time.After(time.Duration(1000+random.IntN(2000)) * time.Millisecond):
 				}
 			}
 			made <- count
@@ -189,6 +198,10 @@ func assault(ctx context.Context, addr string, a Attack, random *rand.Rand) bool
 	dialer := net.Dialer{Timeout: 5 * time.Second}
 	conn, err := dialer.DialContext(ctx, "tcp", addr)
 	if err != nil {
+		return false
+	}
+	// Small, so that answers nobody reads soon stay with the broker.
+	if err := conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
 		return false
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // ends a write or a read that hangs
