@@ -21,7 +21,8 @@ type Started struct {
 // Stopping tells that the broker was asked to stop.
 type Stopping struct{}
 
-// TopicCreated tells that a topic exists.
+// TopicCreated tells that a topic was created. It is not told of those that exist when
+// the broker starts.
 type TopicCreated struct {
 	Topic      string
 	ID         ident.TopicID
@@ -41,6 +42,12 @@ type LeaderElected struct {
 	Epoch     ident.LeaderEpoch
 	// Start is the offset at which the epoch begins.
 	Start ident.Offset
+}
+
+// ControllerElected tells that this broker is the controller.
+type ControllerElected struct {
+	// Epoch is the term of the metadata quorum.
+	Epoch uint64
 }
 
 // Appended sums up what was appended to one replica of this broker since it was last
@@ -94,6 +101,9 @@ func (f *TopicDeleted) Bytes() int { return factBytes + len(f.Topic) }
 func (f *LeaderElected) Bytes() int { return factBytes + len(f.Topic) }
 
 // Bytes implements Fact.
+func (*ControllerElected) Bytes() int { return factBytes }
+
+// Bytes implements Fact.
 func (f *Appended) Bytes() int { return factBytes + len(f.Topic) }
 
 // Bytes implements Fact.
@@ -105,12 +115,13 @@ func (f *ConnectionClosed) Bytes() int { return factBytes + len(f.Client) + len(
 // Bytes implements Fact.
 func (f *DirectoryLost) Bytes() int { return factBytes + len(f.Path) + len(f.Reason) }
 
-func (*Started) fact()          {}
-func (*Stopping) fact()         {}
-func (*TopicCreated) fact()     {}
-func (*TopicDeleted) fact()     {}
-func (*LeaderElected) fact()    {}
-func (*Appended) fact()         {}
-func (*ConnectionOpened) fact() {}
-func (*ConnectionClosed) fact() {}
-func (*DirectoryLost) fact()    {}
+func (*Started) fact()           {}
+func (*Stopping) fact()          {}
+func (*TopicCreated) fact()      {}
+func (*TopicDeleted) fact()      {}
+func (*LeaderElected) fact()     {}
+func (*ControllerElected) fact() {}
+func (*Appended) fact()          {}
+func (*ConnectionOpened) fact()  {}
+func (*ConnectionClosed) fact()  {}
+func (*DirectoryLost) fact()     {}

@@ -75,6 +75,7 @@ func StartHost(ctx context.Context, o HostOptions) (*Host, error) {
 }
 
 // Tell tells all observers. It never waits; who has a full mailbox misses the fact.
+// from may be nil, for a goroutine that has no Runner.
 func (h *Host) Tell(from runtime.Sender, f Fact) {
 	if h != nil {
 		h.tell(from, f, nil)
@@ -87,6 +88,19 @@ func (h *Host) Observed() bool { return h != nil && len(h.observers) > 0 }
 // Send sends to one actor, as Ctx.Send does.
 func (h *Host) Send(from runtime.Sender, to string, msg any) error {
 	return h.send(from, to, wrap(msg))
+}
+
+// Stop asks all actors to stop and does not wait. They stop with the System, or with
+// their parent, in any case.
+func (h *Host) Stop() {
+	if h == nil {
+		return
+	}
+	for _, r := range h.order {
+		if ref := r.ref.Load(); ref != nil {
+			ref.Stop()
+		}
+	}
 }
 
 // Samples lists what all actors count and observe, ordered by actor and name.
@@ -168,11 +182,7 @@ func (h *Host) setting(known map[string]Info, key, value string) error {
 
 // giveUp stops what was started.
 func (h *Host) giveUp(why error) error {
-	for _, r := range h.order {
-		if ref := r.ref.Load(); ref != nil {
-			ref.Stop()
-		}
-	}
+	h.Stop()
 	return why
 }
 
@@ -211,7 +221,12 @@ func (h *Host) send(from runtime.Sender, to string, m runtime.Message) error {
 // receiver's mailbox.
 func (h *Host) tell(from runtime.Sender, m runtime.Message, but *running) {
 	for _, r := range h.observers {
-		if ref := r.ref.Load(); r != but && ref != nil {
+		ref := r.ref.Load()
+		switch {
+		case r == but || ref == nil:
+		case from == nil:
+			_ = ref.Post(m)
+		default:
 			_ = from.Send(ref, m)
 		}
 	}

@@ -95,8 +95,12 @@ func mustStart(t *testing.T, o actors.HostOptions) *world {
 }
 
 func (w *world) tell(facts ...actors.Fact) {
-	for _, f := range facts {
-		w.Tell(w.from, f)
+	for i, f := range facts {
+		if i%2 == 0 {
+			w.Tell(w.from, f)
+		} else {
+			w.Tell(nil, f)
+		}
 	}
 	w.from.Run()
 	w.run.Drain()
@@ -116,11 +120,11 @@ func TestAllObserversHearAllFacts(t *testing.T) {
 	var a, b []string
 	w := mustStart(t, actors.HostOptions{Actors: []actors.Info{info("a", hears(&a)), info("b", hears(&b))}})
 	w.tell(
-		&actors.Started{Broker: 1, Cluster: "c", Version: "v"}, &actors.TopicCreated{Topic: "t", Partitions: 1}, &actors.LeaderElected{Topic: "t"},
+		&actors.Started{Broker: 1, Cluster: "c", Version: "v"}, &actors.ControllerElected{Epoch: 1}, &actors.TopicCreated{Topic: "t", Partitions: 1}, &actors.LeaderElected{Topic: "t"},
 		&actors.ConnectionOpened{Client: "h:1"}, &actors.ConnectionClosed{Client: "h:1"}, &actors.DirectoryLost{Path: "d"},
 		&actors.Appended{Topic: "t"}, &actors.TopicDeleted{Topic: "t"}, &actors.Stopping{},
 	)
-	want := "*actors.Started *actors.TopicCreated *actors.LeaderElected *actors.ConnectionOpened *actors.ConnectionClosed *actors.DirectoryLost *actors.Appended *actors.TopicDeleted *actors.Stopping"
+	want := "*actors.Started *actors.ControllerElected *actors.TopicCreated *actors.LeaderElected *actors.ConnectionOpened *actors.ConnectionClosed *actors.DirectoryLost *actors.Appended *actors.TopicDeleted *actors.Stopping"
 	if got := strings.Join(a, " "); got != want || !slices.Equal(a, b) {
 		t.Errorf("a heard %s\nb heard %s\nwant    %s", got, strings.Join(b, " "), want)
 	}
@@ -132,6 +136,7 @@ func TestWithoutObserversFactsCostNothing(t *testing.T) {
 		t.Error("no host observes")
 	}
 	none.Tell(nil, &actors.Stopping{})
+	none.Stop()
 	w := mustStart(t, actors.HostOptions{Actors: []actors.Info{}, Appends: func(func(actors.AppendTotals)) { t.Error("asked for totals that nobody hears") }})
 	w.tell(&actors.Stopping{})
 	w.clock.Advance(time.Minute)
@@ -390,6 +395,32 @@ func TestSeriesAreBounded(t *testing.T) {
 	}
 	if len(samples) > 1001 || total != 5000 || other < 4000 {
 		t.Errorf("%d series, %v in all, %v in other", len(samples), total, other)
+	}
+}
+
+func TestSeriesHaveOneForm(t *testing.T) {
+	for want, count := range map[string]func(c *actors.Ctx){
+		"is no name of a series": func(c *actors.Ctx) { c.Count("Appended-Bytes", 1) },
+		`"to pic" is no name`:    func(c *actors.Ctx) { c.Count("a", 1, "to pic", "x") },
+		"has other labels":       func(c *actors.Ctx) { c.Count("a", 1, "topic", "x"); c.Count("a", 1) },
+		"give at most two pairs": func(c *actors.Ctx) { c.Count("a", 1, "topic") },
+		"counter a goes down":    func(c *actors.Ctx) { c.Count("a", -1) },
+		"":                       func(c *actors.Ctx) { c.Count("a", 1, "x", "1"); c.Observe("a", -1); c.Count("a", 2, "x", "2") },
+	} {
+		w := mustStart(t, actors.HostOptions{Actors: []actors.Info{info("a", func() *actor {
+			return &actor{receive: func(c *actors.Ctx, _ any) error {
+				count(c)
+				return nil
+			}}
+		})}})
+		w.tell(&actors.Stopping{})
+		got := ""
+		if b := w.run.Blames(); len(b) > 0 {
+			got = b[0].Error()
+		}
+		if (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("want a bug with %q, got %q", want, got)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package actors
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"sync"
 )
@@ -70,8 +71,12 @@ func (s *seriesSet) add(counter bool, name string, v float64, labels []string) {
 	value.n++
 }
 
+// seriesForm is how names of series and labels look, so that any scraper takes them.
+var seriesForm = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
 // open makes a series, or finds the one for what is too many. mu is held.
 func (s *seriesSet) open(key seriesKey) *seriesValue {
+	s.checkForm(key)
 	if len(s.values) >= seriesMax {
 		for i := 1; i < labelsMax && key.labels[i-1] != ""; i += 2 {
 			key.labels[i] = "other"
@@ -86,6 +91,25 @@ func (s *seriesSet) open(key seriesKey) *seriesValue {
 	value := &seriesValue{}
 	s.values[key] = value
 	return value
+}
+
+// checkForm panics when the names are not those of a series, or not those that the
+// series had before.
+func (s *seriesSet) checkForm(key seriesKey) {
+	for _, word := range []string{key.name, cmp.Or(key.labels[0], key.name), cmp.Or(key.labels[2], key.name)} {
+		if !seriesForm.MatchString(word) {
+			panic(fmt.Sprintf("actors: %q is no name of a series or label: lower-case letters, digits and underscores are", word))
+		}
+	}
+	for known := range s.values {
+		if known.counter != key.counter || known.name != key.name {
+			continue
+		}
+		if known.labels[0] != key.labels[0] || known.labels[2] != key.labels[2] {
+			panic(fmt.Sprintf("actors: series %s has other labels than before", key.name))
+		}
+		break
+	}
 }
 
 // samples lists the series, ordered.
