@@ -56,7 +56,7 @@ func (l *Log) write(v record.View, size int64) error {
 	}
 	if sf.bytes == nil && l.cfg.Append == AppendMapped && !a.unmapped {
 		sf.mapTo(int64(l.cfg.SegmentBytes))
-		a.unmapped = sf.bytes == nil
+		a.unmapped, sf.began = sf.bytes == nil, pos
 	}
 	if size < int64(l.cfg.AppendWriteMin) && need <= int64(len(sf.bytes)) && l.cfg.Append == AppendMapped {
 		copy(sf.bytes[pos:need], v)
@@ -176,7 +176,7 @@ func (l *Log) createSegment(base ident.Offset, need int64, now ident.Millis) (*s
 	if err := l.clearWay(base); err != nil {
 		return nil, l.health.sift(err, "make room for "+s.name(suffixLog))
 	}
-	if err := s.create(l.fail); err != nil {
+	if err := s.create(l.onFail); err != nil {
 		return nil, l.health.sift(err, "create "+s.name(suffixLog))
 	}
 	if need > 0 {

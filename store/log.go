@@ -23,6 +23,7 @@ type Log struct {
 	standing   *standing
 	slot       *slot // nil: no control block
 	background func(job func())
+	onFail     func(error) // fail, bound once
 
 	// The owner's.
 	cfg        LogConfig
@@ -82,6 +83,7 @@ func OpenLog(o LogOptions) (*Log, Recovery, error) {
 	if l.background == nil {
 		l.background = func(job func()) { job() }
 	}
+	l.onFail = l.fail
 	l.configure(o.Config)
 	l.newGeneration()
 	r, err := l.recover()
@@ -106,7 +108,7 @@ func (l *Log) Configure(c LogConfig) { l.configure(c) }
 const (
 	// defaultAppendWriteMin is where pwrite into reserved space becomes cheaper
 	// than the copy and its page faults; BenchmarkAppend has both.
-	defaultAppendWriteMin = 128 << 10
+	defaultAppendWriteMin = 32 << 10
 	defaultAllocateMin    = 64 << 10
 	defaultAllocateMax    = 64 << 20
 )

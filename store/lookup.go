@@ -170,7 +170,7 @@ func (l *Log) topOf(s *segment) (moment, error) {
 	if s.believed {
 		return s.top, nil
 	}
-	if err := s.open(l.fail); err != nil {
+	if err := s.open(l.onFail); err != nil {
 		return moment{}, l.health.sift(err, "open "+s.name(suffixLog))
 	}
 	m, err := l.timed(s, func() (moment, error) {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"strings"
 	"syscall"
 
@@ -229,10 +230,22 @@ func (f *osFile) Resident(off, n int64) bool {
 	return f.residentAt(off) && (n == 1 || f.residentAt(off+n-1))
 }
 
+// probe is the byte that residentAt reads into, kept because it is asked for with every region that is sent.
+type probe struct {
+	b   [1]byte
+	iov [1][]byte
+}
+
+var probes = sync.Pool{New: func() any {
+	p := new(probe)
+	p.iov[0] = p.b[:]
+	return p
+}}
+
 func (f *osFile) residentAt(off int64) bool {
-	var b [1]byte
-	iov := [][]byte{b[:]}
-	_, err := unix.Preadv2(f.fd, iov, off, unix.RWF_NOWAIT)
+	p := probes.Get().(*probe)
+	_, err := unix.Preadv2(f.fd, p.iov[:], off, unix.RWF_NOWAIT)
+	probes.Put(p)
 	// Only EAGAIN says that the disk would be needed. Kernels and file systems
 	// without RWF_NOWAIT answer EOPNOTSUPP or ENOSYS: they cannot say.
 	return !errors.Is(err, unix.EAGAIN)

@@ -43,7 +43,7 @@ func (l *Log) Read(from, upTo ident.Offset, bytesMax int, minOne bool) (Region, 
 // cutRegion makes the region of segment i that begins at pos.
 func (l *Log) cutRegion(i int, pos int64, upTo ident.Offset, bytesMax int64, minOne bool) (Region, error) {
 	s := l.segments[i]
-	if err := s.open(l.fail); err != nil {
+	if err := s.open(l.onFail); err != nil {
 		return Region{}, l.health.sift(err, "open "+s.name(suffixLog))
 	}
 	limit, next := s.size, upTo
@@ -202,7 +202,7 @@ func (l *Log) headerAt(s *segment, pos int64) (record.View, error) {
 	if s == l.active && s.size-pos <= mappedTail && pos+record.HeaderSize <= int64(len(s.file.bytes)) {
 		copy(h, s.file.bytes[pos:])
 	} else {
-		if err := s.open(l.fail); err != nil {
+		if err := s.open(l.onFail); err != nil {
 			return nil, l.health.sift(err, "open "+s.name(suffixLog))
 		}
 		if _, err := s.file.file.ReadAt(h, pos); err != nil {

@@ -192,7 +192,7 @@ func (v *recovery) list() error {
 	slices.SortFunc(l.segments, func(a, b *segment) int { return int(min(max(a.base-b.base, -1), 1)) })
 	slices.Sort(l.snapshots)
 	for _, s := range l.segments {
-		if err := s.open(l.fail); err != nil {
+		if err := s.open(l.onFail); err != nil {
 			return err
 		}
 		s.size = s.file.reserved.Load()

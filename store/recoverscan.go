@@ -186,7 +186,7 @@ func (v *recovery) hurt(s *segment, sc *scanner, cause error, bound ident.Offset
 // rebuildIndexes builds both indexes of a segment of an open log from its batches.
 // What cannot be read is left out.
 func (l *Log) rebuildIndexes(s *segment) error {
-	if err := s.open(l.fail); err != nil {
+	if err := s.open(l.onFail); err != nil {
 		return l.health.sift(err, "open "+s.name(suffixLog))
 	}
 	if err := errors.Join(s.index.forget(), s.times.reset()); err != nil {

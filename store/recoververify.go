@@ -205,7 +205,7 @@ func (v *recovery) copySegment(i int, from int64, base ident.Offset) error {
 		return err
 	}
 	fresh := newSegment(l.o.FS, l.o.Path, base, v.now)
-	if err := fresh.open(l.fail); err != nil {
+	if err := fresh.open(l.onFail); err != nil {
 		return err
 	}
 	fresh.size = fresh.file.reserved.Load()

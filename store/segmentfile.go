@@ -26,6 +26,13 @@ type segmentFile struct {
 	// populated is how far the mapping is known to be present.
 	populated atomic.Int64
 	ahead     atomic.Bool // a job that reserves and populates is under way
+	job       func()      // that job, made once
+	// What the job goes by: the owner's until it is queued, the job's until ahead
+	// is false again.
+	size, span int64
+	policy     growthPolicy
+
+	began int64 // the file's size when this process first appended through the mapping
 
 	growth sync.Mutex
 	sealed bool  // the file ends where its batches end, and never grows again
@@ -126,31 +133,45 @@ func (sf *segmentFile) reserveLocked(need int64, p growthPolicy) error {
 	return nil
 }
 
-// populateWindow is how far ahead of the writer pages are made present, in bytes.
-const populateWindow = 2 << 20
+// The window is how far ahead of the writer pages are made present, in bytes. It
+// grows with what the process has appended to the file, so that ten thousand idle
+// partitions do not hold ten thousand full windows.
+const (
+	windowMin = 128 << 10
+	windowMax = 8 << 20
+)
+
+func (sf *segmentFile) window(size int64) int64 {
+	return min(max(size-sf.began, windowMin), windowMax)
+}
 
 // keepAhead reserves and populates ahead of size on the background, when less than
 // half a window is left.
 func (sf *segmentFile) keepAhead(size int64, p growthPolicy, background func(func())) {
-	if sf.bytes == nil || sf.populated.Load() >= min(size+populateWindow/2, p.limit) || !sf.ahead.CompareAndSwap(false, true) {
+	window := sf.window(size)
+	if sf.populated.Load() >= min(size+window/2, p.limit) || !sf.ahead.CompareAndSwap(false, true) {
 		return
 	}
+	if sf.job == nil {
+		sf.job = func() {
+			defer sf.release()
+			defer sf.ahead.Store(false)
+			sf.goAhead(sf.size, sf.span, sf.policy)
+		}
+	}
+	sf.size, sf.span, sf.policy = size, window, p
 	sf.retain()
-	background(func() {
-		defer sf.release()
-		defer sf.ahead.Store(false)
-		sf.goAhead(size, p)
-	})
+	background(sf.job)
 }
 
-func (sf *segmentFile) goAhead(size int64, p growthPolicy) {
+func (sf *segmentFile) goAhead(size, window int64, p growthPolicy) {
 	sf.growth.Lock()
 	defer sf.growth.Unlock()
 	if sf.sealed {
 		return
 	}
-	target := min(size+populateWindow, p.limit, int64(len(sf.bytes)))
-	if size+populateWindow/2 > sf.reserved.Load() {
+	target := min(size+window, p.limit, int64(len(sf.bytes)))
+	if target > sf.reserved.Load() {
 		if err := sf.reserveLocked(target, p); err != nil {
 			// The disk is full, or broken. The writer will meet the same error
 			// when it needs the space, with a client to tell.

@@ -54,7 +54,7 @@ func (l *Log) Truncate(o ident.Offset, now ident.Millis, dropUnsent func(from id
 
 func (l *Log) truncate(i int, pos int64, o ident.Offset, now ident.Millis, dropUnsent func(ident.Offset)) error {
 	s := l.segments[i]
-	if err := s.open(l.fail); err != nil {
+	if err := s.open(l.onFail); err != nil {
 		return err
 	}
 	// 1
@@ -218,7 +218,7 @@ func (l *Log) Restart(o ident.Offset, now ident.Millis, dropUnsent func(from ide
 
 func (l *Log) restart(o ident.Offset, now ident.Millis, dropUnsent func(ident.Offset)) error {
 	first := l.segments[0]
-	if err := first.open(l.fail); err != nil {
+	if err := first.open(l.onFail); err != nil {
 		return err
 	}
 	l.end, l.flushed, l.start = first.base, first.base, first.base
