@@ -9,8 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"

@@ -1,2 +1,67 @@
-// Package broker is the cast of a Troupe broker: the actors that stand between sockets, disks and the pure machines.
+// Package broker is the cast of a Troupe broker: the actors that stand between sockets, disks and the pure machines of partition and cluster. Start builds
+// one broker into a runtime.System; everything of the outside comes by World, so that actors/sim can run whole brokers.
+//
+// # The spawn tree
+//
+//	root                 makes partitions what the metadata says; knows lost directories
+//	├─ io-0 …            wait for disks on behalf of others: cold regions, lookups by time
+//	├─ recovery-0 …      open, close and delete logs
+//	├─ flusher           group commit of the data directory
+//	├─ raftlog           the log of the metadata quorum
+//	├─ controller        cluster.Controller
+//	├─ metadata          publishes images
+//	├─ lifecycle         registration, heartbeats, readiness
+//	├─ producer-ids      blocks of producer ids
+//	├─ listener-NAME     accepts connections
+//	│  └─ session-N      one connection: order, credit, operations
+//	└─ TOPIC-N           one replica: partition.Machine and its store.Log
+//
+// # The way of a write
+//
+//	socket          the reader of the connection reads into a chunk for which there is credit, and finds the frames in it (intake)
+//	session         parses the header, decodes the request, validates each batch, sends each to its partition (produceOp, produceWrite)
+//	partition       the machine numbers it, the shell stamps and appends it to the log (carryOut), and the machine answers, now or when it is durable
+//	flusher         asks the dirty partitions for their share, syncs them all, tells each how far it is durable
+//	partition       the high watermark moves: waiting writes are answered, waiting reads are served, in this turn
+//	session         encodes the answers that are ready, in the order of the requests, and writes them with one call (output)
+//
+// Whoever sends runs the turn: with nobody else at work all of this, but the sync, happens on the goroutine that read the socket.
+//
+// # The way of a read
+//
+// A Fetch is a fetchOp with a fetchRead for each partition. A read waits in the machine until there are bytes, and brings a store.Region: file, place and a
+// reference, no bytes. Regions below 32 KiB that lie in the log's mapped tail go out in the same call as the answer around them, others by sendfile; one
+// that is not in memory is read by the I/O pool first. What a client has fetched before is remembered in a fetchSession (KIP-227).
+//
+// # The way of a change
+//
+//	session         a handler asks a port; the command is a proposal to the controller
+//	controller      the machine decides, the raftlog makes it durable, the image with it is committed
+//	metadata        shows the change to Root, which makes the partitions reachable; then publishes the image; then lets the controller's answer go
+//	session         the handler's answer function runs on the session's turn and responds
+//
+// So whatever a client is told exists can be reached when it hears of it.
+//
+// # What is shared
+//
+// Actors share no state but what the struct shared holds: immutable values behind atomic pointers (image, topic table, settings), counters, and three
+// objects that lock themselves for some instructions: the credit pool, the store of buffers, the cache of fetch sessions.
+//
+// # Memory
+//
+// Request bytes are bounded by the credit pool, whatever clients do: a session reads nothing without credit for it. Answers hold references to log
+// segments, not bytes; while one cannot be written, its connection is not read. Mailboxes are bounded as a second line. A steady stream of requests
+// allocates nothing: operations, chunks and messages are used again.
+//
+// # Glossary
+//
+//   - chunk: a buffer with requests in it, and their credit.
+//   - claim: one reservation in the credit pool. The reserved slot is for one giant frame at a time.
+//   - gate: closed while a session can take no more; its connection is not read then.
+//   - intake: cuts bytes into frames. feed: intake, gate and session. line: a connection as its listener knows it.
+//   - operation: a request that was begun: produceOp, fetchOp, callOp (all others, by the handler package).
+//   - place: the right to one more connection.
+//   - replica: one partition hosted here, as others see it: address and counters.
+//   - share: what one partition adds to a flush round.
+//   - Transport: the far side of a session: a socket, or a simulated network.
 package broker

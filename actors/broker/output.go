@@ -41,6 +41,12 @@ type placed struct {
 	warm   bool // known to need no disk
 }
 
+// present says whether sending the region needs no disk. What is mapped was written a moment ago.
+func (p *placed) present() bool {
+	p.warm = p.warm || p.region.Mapped() != nil || p.region.Resident()
+	return p.warm
+}
+
 type outputState int8
 
 const (
@@ -111,11 +117,10 @@ func (o *output) write(to Transport) error {
 func (o *output) writeNext(to Transport) (int, error) {
 	if o.first < len(o.regions) && o.regions[o.first].at == o.sent {
 		p := &o.regions[o.first]
-		if !p.warm && !p.region.Resident() {
+		if !p.present() {
 			o.state, o.cold = outputCold, &p.region
 			return 0, nil
 		}
-		p.warm = true
 		if o.byFile(to, p) {
 			return o.sendFile(to, p)
 		}
@@ -177,14 +182,13 @@ func (o *output) gather(to Transport) (int, error) {
 		if i == o.first {
 			skip = o.part
 		}
-		if !p.warm && !p.region.Resident() {
+		if !p.present() {
 			break
 		}
 		if o.byFile(to, p) {
 			more = true
 			break
 		}
-		p.warm = true
 		if m := p.region.Mapped(); m != nil {
 			add(m[skip:])
 			continue
