@@ -41,9 +41,10 @@ func (c *conn) read() {
 
 // receive feeds the session until the connection ends.
 func (c *conn) receive(runner *runtime.Runner) error {
+	space, parking := c.in.space, c.parking // bound once: each binding is an allocation
 	for {
 		c.gate.wait()
-		n, err := c.socket.receive(c.in.space, c.parking)
+		n, err := c.socket.receive(space, parking)
 		switch {
 		case err != nil:
 			return ending(err)
