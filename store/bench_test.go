@@ -12,11 +12,11 @@ import (
 	"github.com/troupe-broker/troupe/store"
 )
 
-func benchLog(b testing.TB, mode store.AppendMode, writeMin int32) (*store.Directory, *store.Log, *store.Worker) {
+func benchLog(b testing.TB, mode store.AppendMode, writeMin int32) (*store.Directory, *store.Log, *worker) {
 	b.Helper()
-	worker := &store.Worker{}
+	jobs := &worker{}
 	d, _, err := store.OpenDirectory(store.DirectoryOptions{
-		FS: store.OS(), Path: b.TempDir(), Broker: 1, Rand: seeded(1), Generations: &store.Generations{}, Background: worker.Run,
+		FS: store.OS(), Path: b.TempDir(), Broker: 1, Rand: seeded(1), Generations: &store.Generations{}, Background: jobs.Run,
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -28,7 +28,7 @@ func benchLog(b testing.TB, mode store.AppendMode, writeMin int32) (*store.Direc
 	if err != nil {
 		b.Fatal(err)
 	}
-	return d, l, worker
+	return d, l, jobs
 }
 
 // BenchmarkAppend is the cost of an append into a log, beside what it costs to copy
@@ -41,7 +41,7 @@ func BenchmarkAppend(b *testing.B) {
 			writeMin int32
 		}{{"mapped", store.AppendMapped, 1 << 30}, {"written", store.AppendWritten, 0}} {
 			b.Run(fmt.Sprintf("by=%s/size=%d", mode.name, size), func(b *testing.B) {
-				d, l, worker := benchLog(b, mode.mode, mode.writeMin)
+				d, l, jobs := benchLog(b, mode.mode, mode.writeMin)
 				v := batch(b, 0, 0, 1000, 1, size-100)
 				b.SetBytes(int64(len(v)))
 				b.ReportAllocs()
@@ -54,21 +54,21 @@ func BenchmarkAppend(b *testing.B) {
 					}
 					if l.Segments() > 2 {
 						b.StopTimer()
-						worker.Wait()
+						jobs.Wait()
 						paused := cpuTime(b)
 						drop(b, d, l)
-						worker.Wait()
+						jobs.Wait()
 						before += cpuTime(b) - paused
 						b.StartTimer()
 					}
 				}
 				b.StopTimer()
-				worker.Wait()
+				jobs.Wait()
 				reportCPU(b, before, len(v))
 				if err := l.Close(false); err != nil {
 					b.Fatal(err)
 				}
-				worker.Wait()
+				jobs.Wait()
 				if err := d.Close(false, 0); err != nil {
 					b.Fatal(err)
 				}
@@ -174,7 +174,7 @@ func BenchmarkRead(b *testing.B) {
 
 func TestTheHotPathAllocatesNothing(t *testing.T) {
 	for _, mode := range []store.AppendMode{store.AppendMapped, store.AppendWritten} {
-		d, l, worker := benchLog(t, mode, 0)
+		d, l, jobs := benchLog(t, mode, 0)
 		v := batch(t, 0, 0, 1000, 1, 900)
 		append1 := func() {
 			v.SetBaseOffset(l.End())
@@ -233,6 +233,6 @@ func TestTheHotPathAllocatesNothing(t *testing.T) {
 		if err := l.Close(false); err != nil {
 			t.Fatal(err)
 		}
-		worker.Wait()
+		jobs.Wait()
 	}
 }

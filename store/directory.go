@@ -370,6 +370,8 @@ func (d *Directory) Close(clean bool, epoch ident.BrokerEpoch) error {
 	if clean && err == nil {
 		err = d.closeClean(epoch)
 	}
+	// A log that is still open must not touch the control block any more.
+	d.health.close()
 	return errors.Join(err, d.control.close(), d.dir.Close(), d.lock.Close())
 }
 

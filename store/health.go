@@ -51,6 +51,11 @@ func (h *health) fail(cause error) error {
 	return h.check()
 }
 
+// close ends the use of the directory by its logs.
+func (h *health) close() {
+	h.offline.CompareAndSwap(nil, &Error{Code: CodeOffline, Message: "data directory " + h.path + " was closed", Err: ErrClosed})
+}
+
 // sift turns an error of the disk into what the caller shall see: a full disk is
 // an answer, anything else takes the directory offline. Nil stays nil.
 func (h *health) sift(err error, doing string) error {

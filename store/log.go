@@ -208,7 +208,7 @@ func (l *Log) segmentAt(o ident.Offset) int {
 
 // remember writes the end of the log into the control block.
 func (l *Log) remember() {
-	if l.slot == nil {
+	if l.slot == nil || l.health.check() != nil {
 		return
 	}
 	l.slotState.base = l.active.base
