@@ -54,7 +54,7 @@ interop-all: ## the whole matrix of clients, codecs and acks
 	$(GO) run ./bench/interop -suite all
 
 chaos: ## kill -9 loops and hostile clients against the real binary; TROUPE_TEST_KILL_LOOPS=n for longer
-	$(GO) test -count=1 -timeout 30m -v ./bench/chaos
+	TROUPE_TEST_ALONE=1 $(GO) test -count=1 -timeout 30m -v ./bench/chaos
 
 bench: ## per-partition throughput against floors and peers, raw files and one page
 	$(GO) run ./bench/partition

@@ -24,5 +24,7 @@
 //
 // # Size
 //
-// `go test` runs the small form. TROUPE_TEST_KILL_LOOPS and TROUPE_TEST_HOSTILE_SECONDS make it longer.
+// `go test` runs the small form. TROUPE_TEST_KILL_LOOPS and TROUPE_TEST_HOSTILE_SECONDS make it longer, TROUPE_TEST_SEED
+// repeats the pauses of a run, TROUPE_TEST_ATTACK chooses one attack by a part of its name, TROUPE_TEST_BINARY names a binary
+// that is built already, and TROUPE_TEST_ALONE says that nothing else runs on the machine, so that latency can be judged.
 package chaos

