@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/troupe-broker/troupe/actors/broker"
 )
 
 // TestASteadyRequestAllocatesNothing counts the allocations of a whole broker per request: socket, session, partition, log, flusher. The client's side
 // allocates nothing by itself.
 func TestASteadyRequestAllocatesNothing(t *testing.T) {
-	if raceEnabled {
+	if broker.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
 	r := start(t, "log.retention.check.interval.ms=3600000")

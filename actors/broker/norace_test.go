@@ -1,5 +1,6 @@
 //go:build !race
 
-package broker_test
+package broker
 
-const raceEnabled = false
+// RaceEnabled says whether the race detector, which allocates, is on.
+const RaceEnabled = false
