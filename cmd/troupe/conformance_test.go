@@ -239,6 +239,35 @@ func TestStartsThatAreRefused(t *testing.T) {
 	running.stop(t)
 }
 
+func TestExtensionActorsRunAndTheirBugsHarmNobody(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	p, out := launch(t, "--listen", "127.0.0.1:0", "--data-dir", dir, "-X", "metrics.listen=", "-X", "actors.enabled=observer.nobody")
+	if line, err := out.ReadString('\n'); err == nil {
+		t.Errorf("it said %q", line)
+	}
+	if code := p.wait(t); code != exitUsage || !strings.Contains(p.log(t), "TRP-5001") || !strings.Contains(p.log(t), "flag -X") {
+		t.Errorf("an unknown actor: exit %d\n%s", code, p.log(t))
+	}
+
+	p = start(t, dir, "-X", "actors.enabled=observer.topichits", "-X", "actors.observer.topichits.panic.after=1")
+	p.cli(t, "", "topic", "create", "t")
+	p.cli(t, "one\n", "produce", "t")
+	counted := func() bool {
+		_, body := get(t, "http://"+p.Metrics+"/metrics")
+		return strings.Contains(body, `troupe_actor_panics_total{kind="observer.topichits"} 1`)
+	}
+	for deadline := time.Now().Add(10 * time.Second); !counted(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the actor did not panic, or nobody counted it")
+		}
+	}
+	p.cli(t, "two\n", "produce", "t")
+	if out := p.cli(t, "", "consume", "t"); out != "one\ntwo\n" {
+		t.Errorf("read %q", out)
+	}
+	p.stop(t)
+}
+
 func TestOneBrokerMeansWhatTheClusterFlagsSayOfIt(t *testing.T) {
 	p := start(t, filepath.Join(t.TempDir(), "data"), "--broker-id", "7", "--rack", "left", "--bootstrap-expect", "1")
 	if p.Broker != 7 {

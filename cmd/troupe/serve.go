@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"github.com/troupe-broker/troupe/actors"
 	"github.com/troupe-broker/troupe/actors/broker"
 	"github.com/troupe-broker/troupe/actors/runtime"
 	"github.com/troupe-broker/troupe/cluster/config"
@@ -97,11 +98,14 @@ func (s *session) serve(ctx context.Context, loaded *settings.Loaded, values *co
 	jobs := newBackground()
 	defer jobs.stop()
 	system := newSystem(log, values.DataDir)
-	b, err := broker.Start(broker.Options{Static: loaded.Static}, broker.World{
+	b, err := broker.Start(broker.Options{Static: loaded.Static, Actors: loaded.Actors, ActorSettings: loaded.ActorSettings}, broker.World{
 		FS: store.OS(), System: system, Rand: rand.Reader, Log: log, BuildVersion: buildVersion(),
 		Background: jobs.do, Listen: broker.ListenTCP,
 	})
 	if err != nil {
+		if bad, ok := errors.AsType[*actors.ConfigError](err); ok {
+			err = &failure{Code: bad.Code, What: placed(loaded.Where(bad.Key), bad.Key+": "+bad.Reason), Exit: exitUsage, cause: err}
+		}
 		return errors.Join(startFailure(err), shutDown(system))
 	}
 	watch.attach(b.MetricsHandler(), b.ReadyHandler())
@@ -183,11 +187,22 @@ func (s *session) announce(b *broker.Broker, values *config.BrokerValues, watch 
 	return wrapStdout(s.flush())
 }
 
+// placed puts the place at which something was given before what is wrong with it.
+func placed(where, what string) string {
+	if where == "" {
+		return what
+	}
+	return where + ": " + what
+}
+
 // coded finds the code at the beginning of an error's text.
 var coded = regexp.MustCompile(`^(TRP-\d{4}): (?s:(.*))$`)
 
 // startFailure is what a person reads when a broker cannot start, or go on.
 func startFailure(err error) error {
+	if f, ok := errors.AsType[*failure](err); ok {
+		return f
+	}
 	if kept, ok := errors.AsType[*store.Error](err); ok {
 		return &failure{Code: string(kept.Code), What: kept.Message, Exit: exitFailed, cause: err}
 	}

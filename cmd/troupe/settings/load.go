@@ -20,6 +20,11 @@ type Loaded struct {
 	Static   config.Set
 	Warnings []config.Warning // keys that are accepted without effect
 
+	// Actors are the extension actors to run (actors.enabled), ActorSettings theirs by key without the leading "actors.".
+	// Each actor knows its own keys, so they are checked when it starts.
+	Actors        []string
+	ActorSettings map[string]string
+
 	where map[string]string
 }
 
@@ -64,18 +69,46 @@ func Load(from Sources) (*Loaded, error) {
 	}
 	environ := slices.DeleteFunc(slices.Clone(from.Environ), func(v string) bool { return strings.HasPrefix(v, testPrefix) })
 	layers := [][]config.Given{file.given, config.FromEnv(environ, VariablesOfOthers...), from.Flags}
-	static, warnings, err := config.Static(layers...)
-	if err != nil {
-		return nil, problems(err, file.excerpts)
-	}
-	loaded := &Loaded{Static: static, Warnings: warnings, where: map[string]string{}}
-	for _, layer := range layers {
-		for _, g := range layer {
+	loaded := &Loaded{ActorSettings: map[string]string{}, where: map[string]string{}}
+	var found ProblemsError
+	for i, layer := range layers {
+		seen := map[string]string{}
+		layers[i] = slices.DeleteFunc(slices.Clone(layer), func(g config.Given) bool {
 			loaded.where[g.Name] = g.Where
+			key, ok := strings.CutPrefix(g.Name, actorsPrefix)
+			if !ok {
+				return false
+			}
+			if before, twice := seen[key]; twice {
+				e := &config.Error{Code: config.Duplicate, Where: g.Where, Key: g.Name, Problem: "is given here and at " + before}
+				found = append(found, &Problem{Error: e, Excerpt: file.excerpts[g.Where]})
+			}
+			seen[key] = g.Where
+			loaded.ActorSettings[key] = g.Value
+			return true
+		})
+	}
+	var err error
+	if loaded.Static, loaded.Warnings, err = config.Static(layers...); err != nil {
+		found = append(found, problems(err, file.excerpts)...)
+	}
+	if len(found) > 0 {
+		return nil, found
+	}
+	for id := range strings.SplitSeq(loaded.ActorSettings[actorsEnabled], ",") {
+		if id = strings.TrimSpace(id); id != "" {
+			loaded.Actors = append(loaded.Actors, id)
 		}
 	}
+	delete(loaded.ActorSettings, actorsEnabled)
 	return loaded, nil
 }
+
+// What begins the keys of extension actors, and the key below it that says which run.
+const (
+	actorsPrefix  = "actors."
+	actorsEnabled = "enabled"
+)
 
 // problems takes the joined errors of the tables apart, and shows those of a file in its source.
 func problems(err error, excerpts map[string]string) ProblemsError {

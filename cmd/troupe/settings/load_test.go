@@ -186,6 +186,28 @@ func TestDeepAndLargeFilesAreRefused(t *testing.T) {
 	}
 }
 
+func TestActorsAndTheirSettingsAreTakenApart(t *testing.T) {
+	file := write(t, "actors.enabled: [observer.topichits, observer.other]\nactors:\n  observer.topichits.panic.after: 3\nnum.partitions: 2\n")
+	loaded, err := Load(Sources{File: file, Environ: []string{"TROUPE_ACTORS_OBSERVER_TOPICHITS_PANIC_AFTER=4"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(loaded.Actors, []string{"observer.topichits", "observer.other"}) {
+		t.Errorf("actors are %v", loaded.Actors)
+	}
+	if len(loaded.ActorSettings) != 1 || loaded.ActorSettings["observer.topichits.panic.after"] != "4" {
+		t.Errorf("settings are %v", loaded.ActorSettings)
+	}
+	if where := loaded.Where("actors.enabled"); where != file+":1:1" {
+		t.Errorf("actors.enabled was given at %q", where)
+	}
+	_, err = Load(Sources{File: write(t, "actors.enabled: a.b\nactors:\n  enabled: c.d\nnope: 1\n")})
+	problems, ok := errors.AsType[ProblemsError](err)
+	if !ok || len(problems) != 2 || problems[0].Code != config.Duplicate || problems[1].Code != config.UnknownKey {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestVariablesOfTheCommandLineSetNoKey(t *testing.T) {
 	for k := range config.Broker().All() {
 		name := config.EnvName(k.Name)
