@@ -637,3 +637,28 @@ func TestArchitectureNamesWhatExists(t *testing.T) {
 		t.Errorf("%s names no file: the pattern that reads it is wrong", paper)
 	}
 }
+
+func TestLinksInPapersLeadSomewhere(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+	seen := 0
+	for _, name := range trackedFiles(t) {
+		if path.Ext(name) != ".md" {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			for _, m := range link.FindAllStringSubmatch(line, -1) {
+				seen++
+				if _, err := os.Stat(filepath.FromSlash(path.Join(path.Dir(name), m[1]))); err != nil {
+					t.Errorf("%s:%d: the link to %s leads nowhere", name, i+1, m[1])
+				}
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("no paper has a link: the pattern that reads them is wrong")
+	}
+}
