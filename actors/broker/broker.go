@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/troupe-broker/troupe/actors"
 	"github.com/troupe-broker/troupe/actors/runtime"
 	"github.com/troupe-broker/troupe/cluster"
 	"github.com/troupe-broker/troupe/cluster/config"
@@ -53,14 +54,19 @@ func Start(o Options, w World) (*Broker, error) {
 	b.shared.buffers = newBuffers(creditSize(&values) / buffersKept)
 	b.shared.fetches = newFetchSessions(int(values.FetchSessionsMax), b.shared.random.uint32)
 
+	if err := b.startExtensions(o); err != nil {
+		return nil, err
+	}
 	dir, opened, err := store.OpenDirectory(store.DirectoryOptions{
 		FS: w.FS, Path: values.DataDir, Broker: ident.BrokerID(values.BrokerID), Rand: w.Rand, Generations: &store.Generations{}, Background: w.Background, Parallel: w.Parallel,
 		BallastBytes: w.BallastBytes, RaftReserveBytes: w.RaftReserveBytes,
 	})
 	if err != nil {
+		b.shared.facts.host.Stop()
 		return nil, err
 	}
 	undo := func(err error) (*Broker, error) {
+		b.shared.facts.host.Stop()
 		for _, s := range b.sockets {
 			err = errors.Join(err, s.Close())
 		}
@@ -171,7 +177,7 @@ func (b *Broker) spawn(v *config.BrokerValues, d *dataDir, syncer *store.Syncer,
 	if root.blamed, err = b.blamed(); err != nil {
 		return err
 	}
-	b.root = child(nil, runtime.Spec{Name: "root", Kind: kindRoot, Behaviour: root, CountMax: 1 << 20})
+	b.root = child(nil, cast("root", "root", root))
 	if err != nil {
 		return err
 	}
@@ -182,19 +188,15 @@ func (b *Broker) spawn(v *config.BrokerValues, d *dataDir, syncer *store.Syncer,
 	if d.recovery, err = spawnPool(sys, b.root, "recovery", recoveryWorkers); err != nil {
 		return err
 	}
-	d.flusher = child(b.root, runtime.Spec{
-		Name: "flusher", Kind: kindFlusher, Blocking: true, CountMax: 1 << 20, Behaviour: &flusher{dir: d, shared: s, log: s.log, syncer: syncer},
-	})
-	s.metadata = child(b.root, runtime.Spec{Name: "metadata", Kind: kindMetadata, CountMax: 1 << 20, Behaviour: &metadataActor{image: &s.image, root: b.root}})
+	d.flusher = child(b.root, blocking(cast("flusher", "flusher", &flusher{dir: d, shared: s, log: s.log, syncer: syncer})))
+	s.metadata = child(b.root, cast("metadata", "metadata", &metadataActor{image: &s.image, root: b.root}))
 	s.credit = newCreditPool(creditSize(v), b.memoryShort)
-	s.producerIDs = child(b.root, runtime.Spec{Name: "producer-ids", Kind: kindProducerIDs, CountMax: 1 << 16, Behaviour: &producerIDsActor{shared: s}})
-	b.lifecycle = child(b.root, runtime.Spec{Name: "lifecycle", Kind: kindLifecycle, Behaviour: &lifecycleActor{
+	s.producerIDs = child(b.root, cast("producerids", "producer-ids", &producerIDsActor{shared: s}))
+	b.lifecycle = child(b.root, cast("lifecycle", "lifecycle", &lifecycleActor{
 		shared: s, log: s.log, serving: b.serve, register: b.registration(v, d, endpoints),
-	}})
+	}))
 	root.lifecycle = b.lifecycle
-	b.writer = child(b.root, runtime.Spec{
-		Name: "raftlog", Kind: kindRaftLog, Blocking: true, CountMax: 1 << 16, BytesMax: 256 << 20, Behaviour: &raftLogWriter{log: raft, logger: s.log},
-	})
+	b.writer = child(b.root, blocking(cast("raftlogwriter", "raftlog", &raftLogWriter{log: raft, logger: s.log})))
 	if err != nil {
 		return err
 	}
@@ -204,14 +206,14 @@ func (b *Broker) spawn(v *config.BrokerValues, d *dataDir, syncer *store.Syncer,
 	if s.inspection != nil {
 		s.inspection.shared, s.inspection.controller = s, controller
 	}
-	s.controller = child(b.root, runtime.Spec{Name: "controller", Kind: kindController, CountMax: 1 << 16, Behaviour: controller})
+	s.controller = child(b.root, cast("controller", "controller", controller))
 	for i, l := range v.Listeners {
 		door := &listenerActor{shared: s, log: s.log, name: l.Name, places: b.places, opened: b.accepting}
 		if i < len(b.sockets) {
 			door.listener = b.sockets[i]
 		}
 		b.doors = append(b.doors, door)
-		b.listeners = append(b.listeners, child(b.root, runtime.Spec{Name: "listener-" + l.Name, Kind: kindListener, Behaviour: door}))
+		b.listeners = append(b.listeners, child(b.root, cast("listener", "listener-"+l.Name, door)))
 	}
 	if err != nil {
 		return err
@@ -240,6 +242,9 @@ func (b *Broker) memoryShort() {
 // serve is called once, when the broker is unfenced.
 func (b *Broker) serve() {
 	b.serving.Store(true)
+	if host := b.shared.facts.host; host.Observed() {
+		host.Tell(nil, &actors.Started{Broker: b.shared.identity.Broker, Cluster: b.shared.identity.Cluster, Version: b.world.BuildVersion})
+	}
 	b.acceptOne.Do(func() { close(b.accepting) })
 }
 

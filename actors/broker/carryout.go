@@ -31,7 +31,7 @@ func (p *partitionActor) carryOut(t *runtime.Turn) {
 		p.arm(t, a)
 	}
 	for _, n := range o.Note {
-		p.note(n)
+		p.note(t, n)
 	}
 	o.Reset()
 	p.replied = 0
@@ -186,7 +186,7 @@ func (p *partitionActor) fail(t *runtime.Turn, err error) {
 }
 
 // note makes log lines and facts of what happened.
-func (p *partitionActor) note(n partition.Note) {
+func (p *partitionActor) note(t *runtime.Turn, n partition.Note) {
 	switch n.Kind {
 	case partition.NoteBecameLeader:
 		p.log.Debug().Int64("epoch", int64(n.LeaderEpoch)).Int64("offset", int64(n.Offset)).Msg("leading")
@@ -199,5 +199,5 @@ func (p *partitionActor) note(n partition.Note) {
 	case partition.NoteProducerEvicted:
 		p.shared.sampled.warn(codeProducersFull, p.replica, "too many idempotent producers; the quietest was forgotten")
 	}
-	p.shared.facts.partition(p.replica, n)
+	p.shared.facts.partition(t, p.replica, n)
 }

@@ -116,13 +116,13 @@ func (c *controllerActor) carryOut(t *runtime.Turn) {
 		}
 	}
 	for _, n := range c.out.Note {
-		c.note(n)
+		c.note(t, n)
 	}
 	c.out.Reset()
 }
 
 // note makes log lines and facts of what happened.
-func (c *controllerActor) note(n cluster.Note) {
+func (c *controllerActor) note(t *runtime.Turn, n cluster.Note) {
 	switch n.Kind {
 	case cluster.NoteElected:
 		c.log.Info().Uint64("epoch", n.Term).Msg("this broker is the controller")
@@ -139,7 +139,7 @@ func (c *controllerActor) note(n cluster.Note) {
 	case cluster.NoteFailed:
 		c.log.Error().Str("reason", n.Text).Msg(codeMetadataLost + ": the metadata log could not be written")
 	}
-	c.facts.cluster(n)
+	c.facts.cluster(t, n)
 }
 
 // Stopping implements runtime.Stopper: whoever waits is answered.

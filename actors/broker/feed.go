@@ -54,13 +54,10 @@ func spawnSession(s *shared, parent *runtime.Ref, id uint64, name uint64, sessio
 	session.shared, session.id = s, id
 	session.out.store = s.buffers
 	session.ports.session = session
-	ref, err := s.system.Spawn(parent, runtime.Spec{
-		Name: fmt.Sprintf("session-%d", name), Kind: kindSession, Behaviour: session, OnBug: runtime.Policy{OnBug: runtime.Stop},
-		// What may be in the mailbox is bounded by the requests that may be under way; their partitions can be many.
-		CountMax: 1 << 20, BytesMax: 1 << 40,
-	})
+	ref, err := s.system.Spawn(parent, cast("session", fmt.Sprintf("session-%d", name), session))
 	if err != nil {
 		return nil, err
 	}
+	s.facts.opened(&session.client)
 	return ref, nil
 }

@@ -31,9 +31,9 @@ func spawnPool(sys *runtime.System, parent *runtime.Ref, name string, n int) (*i
 	p := &ioPool{}
 	for i := range n {
 		w := &ioWorker{}
-		ref, err := sys.Spawn(parent, runtime.Spec{
-			Name: fmt.Sprintf("%s-%d", name, i), Kind: kindIOPool, Behaviour: w, Blocking: true, CountMax: 1 << 20, BatchMax: 1,
-		})
+		spec := blocking(cast("ioworker", fmt.Sprintf("%s-%d", name, i), w))
+		spec.BatchMax = 1
+		ref, err := sys.Spawn(parent, spec)
 		if err != nil {
 			return nil, err
 		}

@@ -1,16 +1,20 @@
 package broker
 
-// The kinds of the broker's actors, as they are counted and declared.
-const (
-	kindRoot        = "core.root"
-	kindMetadata    = "core.metadata"
-	kindController  = "core.controller"
-	kindRaftLog     = "core.raftlog"
-	kindLifecycle   = "core.lifecycle"
-	kindProducerIDs = "core.producerids"
-	kindListener    = "core.listener"
-	kindSession     = "core.session"
-	kindPartition   = "core.partition"
-	kindFlusher     = "core.flusher"
-	kindIOPool      = "core.iopool"
+import (
+	"github.com/troupe-broker/troupe/actors"
+	"github.com/troupe-broker/troupe/actors/runtime"
 )
+
+// kindPartition is the kind of the actor that has a replica.
+var kindPartition = actors.CoreInfo("partition").ID()
+
+// cast makes an actor of a member of the cast, with the kind, the bounds and the policy that are declared in package actors.
+func cast(member, name string, b runtime.Behaviour) runtime.Spec {
+	return actors.CoreInfo(member).Spec(name, b)
+}
+
+// blocking gives an actor a goroutine of its own.
+func blocking(s runtime.Spec) runtime.Spec {
+	s.Blocking = true
+	return s
+}

@@ -3,12 +3,14 @@ package broker
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/troupe-broker/troupe/actors"
 	"github.com/troupe-broker/troupe/actors/runtime"
 	"github.com/troupe-broker/troupe/wire"
 	"github.com/troupe-broker/troupe/wire/ident"
@@ -196,6 +198,25 @@ func (c *collector) actors(out chan<- prometheus.Metric) {
 		out <- gauge(descDepth, int64(k.Depth), k.Kind)
 		out <- gauge(descDepthHigh, int64(k.DepthHigh), k.Kind)
 	}
+	for _, s := range c.shared.facts.host.Samples() {
+		out <- sampleOf(s)
+	}
+}
+
+// wordsOf makes a part of a metric's name of the id of an actor.
+var wordsOf = strings.NewReplacer(".", "_", "-", "_")
+
+// sampleOf is what an extension actor counts or observes. The names were checked when it first did.
+func sampleOf(s actors.Sample) prometheus.Metric {
+	var names, values []string
+	for i := 0; i < len(s.Labels); i += 2 {
+		names, values = append(names, s.Labels[i]), append(values, s.Labels[i+1])
+	}
+	name := "actor_" + wordsOf.Replace(s.Actor) + "_" + s.Name
+	if s.Counter {
+		return prometheus.MustNewConstMetric(desc(name+"_total", "Counted by "+s.Actor+".", names...), prometheus.CounterValue, s.Sum, values...)
+	}
+	return prometheus.MustNewConstSummary(desc(name, "Observed by "+s.Actor+".", names...), s.N, s.Sum, nil, values...)
 }
 
 // MetricsHandler serves the broker's metrics, and those of the Go runtime and the process, in Prometheus' format.

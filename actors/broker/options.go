@@ -18,6 +18,9 @@ import (
 type Options struct {
 	// Static are the broker's configs from file, environment and flags, checked by the config package.
 	Static config.Set
+	// Actors are the ids of the extension actors to run, ActorSettings their settings; see actors.HostOptions.
+	Actors        []string
+	ActorSettings map[string]string
 }
 
 // World is everything of the outside that a broker touches, so that a simulation can be the world.

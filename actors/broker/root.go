@@ -29,6 +29,7 @@ type rootActor struct {
 	held     map[ident.TopicPartition]*replica // wait for the one before to be gone
 	lost     []*dataDir
 	table    *topicTable // being edited; nil between changes
+	current  bool        // caught up: what changes now is news
 }
 
 // Messages of Root.
@@ -69,6 +70,7 @@ func (r *rootActor) Turn(t *runtime.Turn, batch []runtime.Message) {
 			delete(r.unready, m.replica)
 			r.tellReadiness(t)
 		case *caughtUp:
+			r.current = true
 			r.removeLeftovers(t)
 			r.tellReadiness(t)
 		case *directoryLost:
@@ -89,11 +91,18 @@ func (r *rootActor) apply(t *runtime.Turn, c *committed) {
 		r.reconfigure(t, c.image)
 	}
 	for _, td := range d.Topics {
-		if td.From != nil && (td.To == nil || td.To.ID != td.From.ID) {
+		gone := td.From != nil && (td.To == nil || td.To.ID != td.From.ID)
+		if gone {
 			r.removeTopic(t, td.From)
 		}
 		if td.To != nil {
 			r.putTopic(t, c.image, td.To, td.From)
+		}
+		if r.current && gone {
+			r.shared.facts.deleted(t, td.From)
+		}
+		if r.current && td.To != nil && (gone || td.From == nil) {
+			r.shared.facts.created(t, td.To)
 		}
 	}
 	for _, pd := range d.Partitions {
@@ -227,11 +236,11 @@ func (r *rootActor) spawn(t *runtime.Turn, image *cluster.Image, topic *cluster.
 		r.held[rep.tp] = rep
 		name += ":" + topic.ID.String()
 	}
-	ref, err := t.Spawn(runtime.Spec{
-		Name: name, Kind: kindPartition, Behaviour: b, PanicOnFault: true,
-		// The credit pool bounds the requests; the mailbox only has to hold what it lets through.
-		CountMax: 1 << 16, BytesMax: int(2 * r.shared.credit.size),
-	})
+	spec := cast("partition", name, b)
+	spec.PanicOnFault = true
+	// The credit pool bounds the requests; the mailbox only has to hold what it lets through.
+	spec.CountMax, spec.BytesMax = 1<<16, int(2*r.shared.credit.size)
+	ref, err := t.Spawn(spec)
 	if err != nil {
 		panic("broker: a partition could not be spawned: " + err.Error())
 	}
@@ -280,6 +289,7 @@ func (r *rootActor) loseDirectory(t *runtime.Turn, m *directoryLost) {
 		return
 	}
 	r.lost = append(r.lost, m.dir)
+	r.shared.facts.directoryLost(t, m.dir, m.reason)
 	r.log.Error().Str("directory", m.dir.store.Path()).Err(m.reason).
 		Msg(codeDirectoryLost + ": the data directory is out of service after an I/O error; look at the disk, then restart the broker")
 	for _, e := range r.shared.topics.Load().all() {

@@ -311,7 +311,10 @@ func (s *session) Stopping(t *runtime.Turn) {
 }
 
 // Stopped implements runtime.Stopper. Operations that are still out let go of their requests when they land.
-func (s *session) Stopped(*runtime.Turn) { s.left() }
+func (s *session) Stopped(t *runtime.Turn) {
+	s.shared.facts.closed(t, &s.client)
+	s.left()
+}
 
 // nextRequest gives a partition a name for something it will answer, unique among all that are open.
 func (s *session) nextRequest() ident.RequestID {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/troupe-broker/troupe/actors"
 	"github.com/troupe-broker/troupe/wire/ident"
 )
 
@@ -32,6 +33,9 @@ func (b *Broker) Shutdown(done func(error)) {
 	if b.stopping.Swap(true) {
 		done(nil)
 		return
+	}
+	if host := b.shared.facts.host; host.Observed() {
+		host.Tell(nil, &actors.Stopping{})
 	}
 	s := &stop{b: b, done: done, epoch: ident.NoBrokerEpoch}
 	s.drain()

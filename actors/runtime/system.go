@@ -190,7 +190,7 @@ func (s *System) tell(b *Blame) {
 	if b.Decision == Exit {
 		level = zerolog.FatalLevel
 	}
-	s.log.WithLevel(level).Str("actor", b.Actor).Str("kind", b.Kind).Str("message", b.Message).Stringer("decision", b.Decision).
+	s.log.WithLevel(level).Str("actor", b.Actor).Str("kind", b.Kind).Str("handling", b.Message).Stringer("decision", b.Decision).
 		Int("failures", b.Failures).Err(b).Str("stack", b.Stack).Msg("actor failed")
 	ended := s.dispatcher.told(b)
 	switch {
