@@ -15,7 +15,7 @@ import (
 )
 
 // sections are the parts of the suite by name, in their order.
-var sections = []string{"clients", "topics", "tools"}
+var sections = []string{"clients", "topics", "tools", "restart", "full"}
 
 // options are the command line.
 type options struct {
@@ -130,11 +130,20 @@ func run(ctx context.Context, o options) (passed bool, err error) {
 			s.topics(ctx)
 		case "tools":
 			s.tools(ctx)
+		case "restart":
+			s.restart(ctx)
+		case "full":
+			err = errors.Join(err, s.fullDepth(ctx, o.clients))
 		}
 	}
 	// The context may have ended by an interrupt; the children are ended in order all the same.
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	err = errors.Join(closeAll(end, s.actors), s.target.Stop(end), ctx.Err())
+	err = errors.Join(err, s.target.Stop(end), ctx.Err())
+	if java := find(s.actors, "java"); java != nil && err == nil {
+		r.section("after an orderly stop")
+		(&toolbox{suite: s, driver: java.client.(*driver)}).stopped(ctx)
+	}
+	err = errors.Join(err, closeAll(end, s.actors))
 	return r.summary() && err == nil, err
 }

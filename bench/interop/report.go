@@ -82,6 +82,11 @@ func (r *report) skip(w who, name, reason string) {
 	r.printf("skip  %-13s %-18s %s: %s\n", w.client, w.version, name, reason)
 }
 
+// deviates reports a check that Troupe answers otherwise than Kafka, on purpose. It is neither passed nor failed.
+func (r *report) deviates(w who, name string, d deviation) {
+	r.printf("dev   %-13s %-18s %s: %s\n", w.client, w.version, name, d)
+}
+
 func (r *report) line(verdict string, w who, name string, took time.Duration) {
 	r.printf("%-5s %-13s %-18s %-60s %6d ms\n", verdict, w.client, w.version, name, took.Milliseconds())
 }

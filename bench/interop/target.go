@@ -19,6 +19,8 @@ type target struct {
 	// data is the directory that holds the partitions' directories.
 	data string
 	log  string
+	// again is how to start it once more; Kafka is started once.
+	again peer.Command
 }
 
 // isKafka says whether the checks run against the oracle.
@@ -69,11 +71,17 @@ func startTroupe(ctx context.Context, e *environment, dir string, s settings) (*
 	for key, value := range s {
 		args = append(args, "-X", key+"="+value)
 	}
-	if t.Process, err = peer.Start(peer.Command{Path: binary, Args: args, Dir: dir, Output: t.log}); err != nil {
-		return nil, err
+	t.again = peer.Command{Path: binary, Args: args, Dir: dir, Output: t.log}
+	return t, t.startAgain(ctx)
+}
+
+// startAgain starts the process, at first or after it was stopped or killed: same address, same directory.
+func (t *target) startAgain(ctx context.Context) (err error) {
+	if t.Process, err = peer.Start(t.again); err != nil {
+		return err
 	}
 	if err := peer.AwaitReady(ctx, t.Process, t.addr, 20*time.Second); err != nil {
-		return nil, errors.Join(fmt.Errorf("Troupe does not serve: %w\nlast lines of %s:\n%s", err, t.log, peer.Tail(t.log, 30)), t.Kill())
+		return errors.Join(fmt.Errorf("Troupe does not serve: %w\nlast lines of %s:\n%s", err, t.log, peer.Tail(t.log, 30)), t.Kill())
 	}
-	return t, nil
+	return nil
 }

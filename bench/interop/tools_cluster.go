@@ -27,8 +27,8 @@ func (t *toolbox) cluster(ctx context.Context) {
 			`^`+id+`\s+[A-Za-z0-9_-]{22}\s+[1-9]\d*\s+0\s+\d{13}\s+\d{13}\s+Leader`))
 	t.run(ctx, "kafka-metadata-quorum", metadataQuorum, "describe --replication --human-readable", args("describe --replication --human-readable"),
 		matches(`^`+id+`\s+[A-Za-z0-9_-]{22}\s+[1-9]\d*\s+0\s+\d+ ms ago\s+\d+ ms ago\s+Leader`))
-	t.run(ctx, "kafka-log-dirs", logDirsCommand, "--describe of a topic", args("--describe --topic-list tools-rolled"), t.logDirs(id, "tools-rolled-0", "tools-rolled-1"))
-	t.run(ctx, "kafka-log-dirs", logDirsCommand, "--describe of a broker", args("--describe --broker-list "+id), t.logDirs(id, "tools-rolled-0", "tools-console-0"))
+	t.run(ctx, "kafka-log-dirs", logDirsCommand, "--describe of a topic", args("--describe --topic-list rolled"), t.logDirs(id, "rolled-0", "rolled-1"))
+	t.run(ctx, "kafka-log-dirs", logDirsCommand, "--describe of a broker", args("--describe --broker-list "+id), t.logDirs(id, "rolled-0", "tools-console-0"))
 }
 
 // logDirs wants the JSON line with one healthy directory, in it the partitions with a size, without lag.

@@ -28,7 +28,7 @@ const (
 // toolTopic is the topic that most tools work on; rolled has segments small enough to be closed by a few records.
 const (
 	toolTopic = "tools-a"
-	rolled    = "tools-rolled"
+	rolled    = "rolled"
 )
 
 // topics: kafka-topics creates, lists, describes and alters.
@@ -67,7 +67,7 @@ func (t *toolbox) topics(ctx context.Context) {
 	topics("--alter of no topic", "--alter --topic tools-none --partitions 4", exits(1), matches(`does not exist as expected`))
 	topics("--alter --if-exists of no topic", "--alter --topic tools-none --partitions 4 --if-exists", prints())
 	topics("--create with small segments",
-		"--create --topic tools-rolled --partitions 2 --config segment.bytes=1048576 --config index.interval.bytes=1024 --config segment.index.bytes=8192",
+		"--create --topic rolled --partitions 2 --config segment.bytes=1048576 --config index.interval.bytes=1024 --config segment.index.bytes=8192",
 		matches(`^Created topic`))
 }
 

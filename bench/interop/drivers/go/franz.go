@@ -58,7 +58,7 @@ func (f *franz) produce(ctx context.Context, topic string, partition int32, p pr
 		kgo.SeedBrokers(f.bootstrap), kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ProducerBatchCompression(franzCodecs[p.Codec]), kgo.RequiredAcks(acks), kgo.ProducerLinger(5 * time.Millisecond),
 		// The suite's records are as large as a topic allows and beyond: the broker shall say so, not the client.
-		kgo.ProducerBatchMaxBytes(16 << 20), kgo.BrokerMaxWriteBytes(32 << 20), kgo.RecordRetries(3), kgo.UnknownTopicRetries(20),
+		kgo.ProducerBatchMaxBytes(16 << 20), kgo.BrokerMaxWriteBytes(32 << 20), kgo.RecordRetries(20), kgo.UnknownTopicRetries(20),
 	}
 	if p.BatchRecords > 0 {
 		opts = append(opts, kgo.ProducerBatchMaxBytes(int32(p.BatchRecords)<<10))
