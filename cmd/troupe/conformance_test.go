@@ -239,6 +239,32 @@ func TestStartsThatAreRefused(t *testing.T) {
 	running.stop(t)
 }
 
+func TestDumpReadsWhatABrokerWrote(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	p := start(t, dir)
+	p.cli(t, "", "topic", "create", "orders", "--config", "retention.ms=86400000")
+	p.cli(t, strings.Repeat("again and ", 100)+"\n", "produce", "orders", "-z", "lz4")
+	p.stop(t)
+	for _, c := range []struct {
+		path string
+		want []string
+	}{
+		{"orders-0", []string{"lz4", "true", "topic_id"}},
+		{"raft", []string{"TopicRecord", "orders", "retention.ms", "RegisterBrokerRecord"}},
+		{".", []string{"cluster.id", p.Cluster, "orders"}},
+	} {
+		r := troupe(t, "", nil, "dump", "--check", filepath.Join(dir, c.path))
+		if r.code != exitDone {
+			t.Errorf("%s: exit %d\n%s", c.path, r.code, r.err)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(r.out, want) {
+				t.Errorf("%s: there is no %q in\n%s", c.path, want, r.out)
+			}
+		}
+	}
+}
+
 func TestExtensionActorsRunAndTheirBugsHarmNobody(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	p, out := launch(t, "--listen", "127.0.0.1:0", "--data-dir", dir, "-X", "metrics.listen=", "-X", "actors.enabled=observer.nobody")

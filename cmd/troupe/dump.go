@@ -31,17 +31,19 @@ func newDump(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var first error
+			var bad []*failure
 			for i, file := range files {
 				if err := s.dumpFile(file, o, i > 0, len(files) > 1); err != nil {
-					f := dumpFailure(err)
-					if len(files) > 1 {
-						f.report(s.err, s.format)
-					}
-					first = cmpFirst(first, f)
+					bad = append(bad, dumpFailure(err))
 				}
 			}
-			return first
+			if len(bad) == 0 {
+				return nil
+			}
+			for _, f := range bad[1:] {
+				bad[0].Details = append(bad[0].Details, f.Error())
+			}
+			return bad[0]
 		},
 	}
 	cmd.Flags().BoolVar(&o.Records, "records", false, "print the records of each batch")

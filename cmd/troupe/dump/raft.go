@@ -5,9 +5,6 @@ import (
 	"os"
 	"strings"
 
-	pb "go.etcd.io/raft/v3/raftpb"
-	"google.golang.org/protobuf/proto"
-
 	"github.com/troupe-broker/troupe/cluster"
 	"github.com/troupe-broker/troupe/store"
 )
@@ -57,11 +54,11 @@ func readRaft(path string, emit func(item any) error) error {
 		return err
 	}
 	if len(state.Hard) > 0 {
-		var hard pb.HardState
-		if err := proto.Unmarshal(state.Hard, &hard); err != nil {
-			return &DamageError{path, 0, "hard state: " + err.Error()}
+		term, vote, commit, err := cluster.HardStateOf(state.Hard)
+		if err != nil {
+			return &DamageError{path, 0, err.Error()}
 		}
-		if err := emit(RaftHardState{hard.GetTerm(), hard.GetVote(), hard.GetCommit()}); err != nil {
+		if err := emit(RaftHardState{term, vote, commit}); err != nil {
 			return err
 		}
 	}
@@ -69,10 +66,7 @@ func readRaft(path string, emit func(item any) error) error {
 		return err
 	}
 	for _, e := range state.Entries {
-		records, err := cluster.DecodeBatch(e.Data)
-		if len(e.Data) == 0 {
-			records, err = nil, nil
-		}
+		records, err := cluster.RecordsOf(cluster.Entry{Index: e.Index, Term: e.Term, Data: e.Data})
 		if err != nil {
 			return &DamageError{path, 0, fmt.Sprintf("entry %d: %v", e.Index, err)}
 		}

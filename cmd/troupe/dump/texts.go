@@ -142,7 +142,8 @@ func readCheckpoint(path string, emit func(item any) error) error {
 	})
 }
 
-// readProperties reads name=value (meta.properties) and name: value (partition.metadata).
+// readProperties reads name=value (meta.properties) and name: value (partition.metadata, whose last line is a checksum
+// behind a blank).
 func readProperties(path string, emit func(item any) error) error {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -155,11 +156,11 @@ func readProperties(path string, emit func(item any) error) error {
 		if text == "" || text[0] == '#' {
 			continue
 		}
-		i := strings.IndexAny(text, "=:")
+		i := strings.IndexAny(text, "=: ")
 		if i < 0 {
 			return &DamageError{path, number, "a line is a name and a value"}
 		}
-		if err := emit(Property{strings.TrimSpace(text[:i]), strings.TrimSpace(text[i+1:])}); err != nil {
+		if err := emit(Property{strings.TrimSpace(text[:i]), strings.TrimLeft(text[i+1:], " ")}); err != nil {
 			return err
 		}
 	}
