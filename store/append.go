@@ -35,7 +35,7 @@ func (l *Log) Append(v record.View, now ident.Millis) error {
 		return err
 	}
 	if epoch != l.epochs.last() && l.epochs.assign(epoch, base) {
-		l.dirty.epochs = true
+		l.epochsChanged()
 	}
 	l.recent.note(base, l.active.size)
 	l.active.appended(v, size, l.cfg.IndexIntervalBytes)

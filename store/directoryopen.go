@@ -171,8 +171,10 @@ func (n *opening) readMeta() error {
 	path := filepath.Join(d.o.Path, metaFile)
 	b, err := readFile(d.o.FS, path)
 	if isNotExist(err) {
+		// The checkpoints are written before the identity, so that they alone are
+		// a directory that was being made.
 		for _, e := range n.names {
-			if _, isLog := parsePartitionDirName(e.Name); (e.Dir && isLog) || e.Name == startsFile || e.Name == marksFile {
+			if _, isLog := parsePartitionDirName(e.Name); e.Dir && (isLog || e.Name == raftDir) {
 				return coded(CodeMeta, err, "%s is lost, but %s holds data of a broker; restore the file from a backup, or move the data away to begin anew", metaFile, d.o.Path)
 			}
 		}

@@ -43,10 +43,14 @@ type Log struct {
 	leaving    []doomedSegment // dropped, still under their names
 	doomed     []doomedSegment // renamed to .deleted
 	slotState  slotState
-	dirty      dirt
-	jobs       []*syncJob // done, to be used again
-	header     []byte     // scratch for one header, so that reading it allocates nothing
-	closed     bool
+	behind     bool // the epoch file lacks the newest epochs
+	// epochsChanges counts the changes of epochs, to tell which of them a sync
+	// has written.
+	epochsChanges uint64
+	dirty         dirt
+	jobs          []*syncJob // done, to be used again
+	header        []byte     // scratch for one header, so that reading it allocates nothing
+	closed        bool
 
 	// shared is what a flush round touches while the owner goes on.
 	shared struct {
@@ -181,8 +185,15 @@ func (l *Log) Epochs(dst []Epoch) []Epoch { return append(dst, l.epochs.list...)
 // before its first append. Append does it by itself for each new epoch.
 func (l *Log) AssignEpoch(e ident.LeaderEpoch, start ident.Offset) {
 	if l.epochs.assign(e, start) {
-		l.dirty.epochs = true
+		l.epochsChanged()
+		l.remember()
 	}
+}
+
+// epochsChanged leaves the epoch file to the next sync.
+func (l *Log) epochsChanged() {
+	l.dirty.epochs, l.behind = true, true
+	l.epochsChanges++
 }
 
 // segmentAt is the index of the segment that may hold offset o: the last one that
@@ -215,6 +226,7 @@ func (l *Log) remember() {
 	l.slotState.size = l.active.size
 	l.slotState.end = l.end
 	l.slotState.flushed = l.mark()
+	l.slotState.behind = l.behind
 	l.slot.put(&l.slotState)
 }
 

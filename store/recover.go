@@ -81,6 +81,9 @@ func (v *recovery) run() error {
 		}
 		v.mode = RecoverCopy
 	}
+	if err := v.loadEpochs(); err != nil {
+		return err
+	}
 	if v.mode == RecoverCopy {
 		if err := v.copySuspects(); err != nil {
 			return err
@@ -211,7 +214,7 @@ func (v *recovery) begin(o ident.Offset) error {
 	l.active = s
 	l.start, l.end = o, o
 	l.epochs = epochs{}
-	l.dirty.epochs = true
+	l.epochsChanged()
 	return nil
 }
 
@@ -228,10 +231,15 @@ func (v *recovery) loadEpochs() error {
 	switch {
 	case isNotExist(err) || errors.Is(err, ErrFormat) || errors.Is(err, ErrNewerFormat):
 		l.epochs = epochs{}
-		l.dirty.epochs = true
+		l.epochsChanged()
 		return nil
 	case err != nil:
 		return l.health.sift(err, "read "+name)
+	}
+	if v.mode == RecoverSameBoot && v.held && !v.slot.behind {
+		// The file is as new as the log.
+		v.epochsFrom = max(v.slot.end, v.epochsFrom)
+		return nil
 	}
 	v.epochsFrom = max(v.mark, v.epochsFrom)
 	l.epochs.cutEnd(v.epochsFrom)
@@ -243,7 +251,7 @@ func (v *recovery) see(b record.View) {
 	l := v.l
 	v.r.Batches++
 	if base := b.BaseOffset(); base >= v.epochsFrom && l.epochs.assign(b.LeaderEpoch(), base) {
-		l.dirty.epochs = true
+		l.epochsChanged()
 	}
 	if b.LastOffset() >= v.replayFrom && l.o.OnBatch != nil {
 		l.o.OnBatch(b)

@@ -44,7 +44,7 @@ func (l *Log) moveStart(o ident.Offset) {
 	l.standing.start.Store(int64(o))
 	l.dirty.start = true
 	if l.epochs.cutStart(o) {
-		l.dirty.epochs = true
+		l.epochsChanged()
 	}
 	l.holes = slices.DeleteFunc(l.holes, func(h hole) bool { return h.To <= o })
 }

@@ -45,7 +45,12 @@ type scanner struct {
 	read     int64 // bytes read from the file
 }
 
-const scanBuffer = 256 << 10
+const (
+	scanBuffer = 256 << 10
+	// headersApart is the size in bytes of batches from which a scan of headers
+	// reads them one by one.
+	headersApart = 4 << 10
+)
 
 // newScanner walks the file of the segment that begins at base, from position pos
 // to limit.
@@ -212,9 +217,9 @@ func (s *scanner) window(pos int64, n int) ([]byte, error) {
 		return s.buf[pos-s.at : s.n], nil
 	}
 	want := len(s.buf)
-	if !s.check && s.lastSize > len(s.buf)/4 {
-		// Only headers matter and they are far apart: do not read what lies
-		// between them.
+	if !s.check && s.lastSize > headersApart {
+		// Only headers matter and they are far apart: reading one costs less than
+		// copying what lies between two.
 		want = max(n, 512)
 	}
 	want = int(min(int64(want), s.limit-pos))

@@ -18,6 +18,7 @@ type slotState struct {
 	end     ident.Offset // log end
 	flushed ident.Offset // durable mark: everything below has been synced
 	cutting bool         // a truncation to end is under way
+	behind  bool         // the epoch file lacks the newest epochs
 }
 
 // A slot has two halves, written in turn, so that a process killed in the middle
@@ -25,8 +26,10 @@ type slotState struct {
 const (
 	slotHalf = 64
 	slotSize = 2 * slotHalf
-	// slotCutting is a flag in the upper half of the word that holds size.
+	// Flags in the upper half of the word that holds size.
 	slotCutting = 1 << 62
+	slotBehind  = 1 << 61
+	slotFlags   = slotCutting | slotBehind
 )
 
 // slot is one log's place in the control block. Only the log's owner writes it.
@@ -43,6 +46,9 @@ func (s *slot) put(v *slotState) {
 	size := uint64(v.size)
 	if v.cutting {
 		size |= slotCutting
+	}
+	if v.behind {
+		size |= slotBehind
 	}
 	le := binary.LittleEndian
 	le.PutUint64(b[0:], s.turn)
@@ -71,10 +77,11 @@ func (s *slot) get() (v slotState, ok bool) {
 			log:     le.Uint64(b[8:]),
 			file:    le.Uint64(b[16:]),
 			base:    ident.Offset(le.Uint64(b[24:])),
-			size:    int64(size &^ slotCutting),
+			size:    int64(size &^ slotFlags),
 			end:     ident.Offset(le.Uint64(b[40:])),
 			flushed: ident.Offset(le.Uint64(b[48:])),
 			cutting: size&slotCutting != 0,
+			behind:  size&slotBehind != 0,
 		}
 	}
 	return v, ok

@@ -63,12 +63,15 @@ type syncJob struct {
 	files      []File
 	dirs       []Dir
 
-	epochs     []byte // new content of the epoch file
-	withEpochs bool
-	epochsErr  error
-	start      ident.Offset
-	withStart  bool
-	startErr   error
+	epochs        []byte // new content of the epoch file
+	epochsChanges uint64 // that it holds
+	withEpochs    bool
+	epochsErr     error
+	// wroteEpochs: the file holds what was captured.
+	wroteEpochs bool
+	start       ident.Offset
+	withStart   bool
+	startErr    error
 }
 
 // SyncWork is one log's share of a flush round, captured before the round. It must
@@ -115,7 +118,7 @@ func (l *Log) beginSync(force bool) (SyncWork, bool) {
 	j.files = append(j.files, l.dirty.files...)
 	j.dirs = append(j.dirs, l.dirty.dirs...)
 	if j.withEpochs = l.dirty.epochs; j.withEpochs {
-		j.epochs = l.epochs.encode(j.epochs[:0])
+		j.epochs, j.epochsChanges = l.epochs.encode(j.epochs[:0]), l.epochsChanges
 	}
 	j.start, j.withStart = l.start, l.dirty.start
 	clear(l.dirty.closed)
@@ -144,6 +147,7 @@ func (l *Log) Synced(r SyncResult) (flushed ident.Offset, moved bool, err error)
 	if j.epochsErr != nil {
 		l.dirty.epochs = true
 	}
+	wrote := j.wroteEpochs && j.epochsChanges == l.epochsChanges
 	if j.startErr != nil {
 		l.dirty.start = true
 	}
@@ -160,8 +164,14 @@ func (l *Log) Synced(r SyncResult) (flushed ident.Offset, moved bool, err error)
 		return l.flushed, false, nil
 	}
 	// The mark may pass an epoch's start only when the epoch file has it.
-	if !held && r.End > l.mark() {
+	raise := !held && r.End > l.mark()
+	if raise {
 		l.standing.mark.Store(int64(r.End))
+	}
+	if wrote {
+		l.behind = false
+	}
+	if raise || wrote {
 		l.remember()
 	}
 	if r.End <= l.flushed {
@@ -230,6 +240,7 @@ func (j *syncJob) writeEpochs() {
 	}
 	err := replaceFile(l.o.FS, filepath.Join(l.o.Path, epochsFile), j.epochs)
 	j.epochsErr = l.health.sift(err, "write the epoch file of "+l.o.Partition.String())
+	j.wroteEpochs = err == nil
 }
 
 // finish gives the job's references back and makes the result.

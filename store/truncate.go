@@ -177,7 +177,7 @@ func (l *Log) writeEpochsNow() error {
 	if err := replaceFile(l.o.FS, filepath.Join(l.o.Path, epochsFile), l.epochs.encode(nil)); err != nil {
 		return err
 	}
-	l.dirty.epochs = false
+	l.dirty.epochs, l.behind = false, false
 	return nil
 }
 
