@@ -66,6 +66,7 @@ type inode struct {
 	modified ident.Millis
 	links    int // names in the cache; a file without one lives while it is open
 	opens    int
+	freed    bool // its space was given back
 
 	buf     []byte
 	size    int64
@@ -186,8 +187,10 @@ func (d *Disk) recount() {
 		}
 	})
 	d.each(func(n *inode) {
-		n.links = links[n]
-		d.used += n.size
+		n.links, n.freed = links[n], false
+		if n.links > 0 {
+			d.used += n.size
+		}
 	})
 }
 

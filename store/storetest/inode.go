@@ -167,11 +167,12 @@ func (d *Disk) reserve(n int64) error {
 	return nil
 }
 
-// release frees a file's bytes when nothing leads to it any more.
+// release frees a file's space when nothing leads to it any more. Its bytes stay: a
+// power loss may take the removal of the name back.
 func (d *Disk) release(n *inode) {
-	if !n.dir && n.links == 0 && n.opens == 0 {
+	if !n.dir && !n.freed && n.links == 0 && n.opens == 0 {
 		d.used -= n.size
-		n.size, n.buf = 0, nil
+		n.freed = true
 	}
 }
 
