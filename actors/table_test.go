@@ -129,3 +129,44 @@ func TestTheExampleIsShort(t *testing.T) {
 		t.Errorf("the example has %d lines; people are told %d", n, linesMax)
 	}
 }
+
+// The guide shows the example as it is, and names the facts that there are.
+func TestTheGuideShowsTheExample(t *testing.T) {
+	guide, err := os.ReadFile(filepath.Join("..", "docs", "extending.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shipped strings.Builder
+	for _, name := range []string{"topichits.go", "topichits_test.go"} {
+		src, err := os.ReadFile(filepath.Join("observer", "topichits", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		shipped.Write(src)
+	}
+	line, err := os.ReadFile(filepath.Join("..", "cmd", "troupe", "extensions.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shipped.Write(line)
+	_, rest, found := strings.Cut(string(guide), "```go\n")
+	blocks := 0
+	for ; found; _, rest, found = strings.Cut(rest, "```go\n") {
+		var block string
+		block, rest, _ = strings.Cut(rest, "```\n")
+		blocks++
+		for l := range strings.Lines(block) {
+			if l = strings.TrimSpace(l); !strings.Contains(shipped.String(), l) {
+				t.Errorf("the guide has %q, which the example has not", l)
+			}
+		}
+	}
+	if blocks != 5 {
+		t.Errorf("the guide shows %d pieces of code, want 5", blocks)
+	}
+	for _, fact := range behaviours(t, ".", "fact") {
+		if !strings.Contains(string(guide), "`"+fact+"`") {
+			t.Errorf("the guide does not name the fact %s", fact)
+		}
+	}
+}

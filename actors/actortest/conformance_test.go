@@ -2,6 +2,7 @@ package actortest_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -168,5 +169,23 @@ func TestTheKitMakesFaults(t *testing.T) {
 	}
 	if _, err := actortest.Start(t, "observer.nobody"); err == nil || !strings.Contains(err.Error(), "does the test import its package?") {
 		t.Errorf("start of nobody: %v", err)
+	}
+}
+
+func TestSeedsAreDifferentOrders(t *testing.T) {
+	orders := map[string]bool{}
+	actortest.Seeds(t, 10, func(t *testing.T, seed actortest.Option) {
+		t.Helper()
+		k := actortest.New(t, "observer.waiter", actortest.Peer("observer.peer"), seed)
+		k.Send(time.Millisecond, "a", time.Microsecond, "b", 20*time.Microsecond, "c")
+		k.Pass(time.Second)
+		order := ""
+		for _, s := range k.Sent() {
+			order += fmt.Sprint(s)
+		}
+		orders[order] = true
+	})
+	if len(orders) < 2 {
+		t.Error("ten seeds gave one order")
 	}
 }

@@ -35,6 +35,14 @@ func unleaked() Option { return func(o *options) { o.leaks = false } }
 // Seed chooses the order in which things happen. Default: 1.
 func Seed(seed uint64) Option { return func(o *options) { o.seed = seed } }
 
+// Seeds runs a test once for each of n seeds: in each, things happen in another order.
+func Seeds(t *testing.T, n int, f func(t *testing.T, seed Option)) {
+	t.Helper()
+	for i := range n {
+		t.Run(fmt.Sprintf("seed=%d", i+1), func(t *testing.T) { f(t, Seed(uint64(i+1))) })
+	}
+}
+
 // Setting gives the actor a setting, by the key that follows its id.
 func Setting(key, value string) Option { return func(o *options) { o.settings[key] = value } }
 

@@ -25,8 +25,8 @@ const (
 var errGoexit = errors.New("turn called runtime.Goexit")
 
 // Runner is the list of actors that one goroutine has claimed by sending to them. A
-// Runner is used by one goroutine; whoever sends must call Run soon after, or the
-// receivers wait for ever.
+// Runner is used by one goroutine; whoever sends must call Run or Flush soon after, or
+// the receivers wait for ever.
 type Runner struct {
 	sys   *System
 	ready []entry
@@ -102,6 +102,10 @@ func (r *Runner) Run() {
 	}
 	r.inRun = false
 }
+
+// Flush gives the actors this goroutine has claimed to the dispatcher, for a goroutine
+// that ends, or waits, before it could run their turns.
+func (r *Runner) Flush() { r.handOver() }
 
 // handOver gives all claimed actors to the dispatcher.
 func (r *Runner) handOver() {

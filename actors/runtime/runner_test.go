@@ -395,6 +395,20 @@ func TestFlushSendsBeforeABlockingTurnEnds(t *testing.T) {
 	<-got
 }
 
+func TestAGoroutineThatEndsHandsOver(t *testing.T) {
+	sys := newSystem(t)
+	got := make(chan string, 1)
+	ref := spawnReady(t, sys, nil, runtime.Spec{Name: "a", Kind: "test", Behaviour: &script{onMessage: func(*runtime.Turn, runtime.Message) { got <- goid() }}})
+	r := runtime.NewRunner(sys)
+	if err := r.Send(ref, &note{}); err != nil {
+		t.Fatal(err)
+	}
+	r.Flush()
+	if <-got == goid() {
+		t.Error("the turn ran here")
+	}
+}
+
 func TestMessagesCrossSystems(t *testing.T) {
 	one, two := newSystem(t), newSystem(t)
 	got := 0
