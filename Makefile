@@ -28,7 +28,7 @@ race: ## the same under the race detector; PKG=… narrows
 
 lint: $(GOLANGCI) ## go vet, golangci-lint with the reasons in .golangci.yml
 	$(GO) vet $(PKG)
-	$(GOLANGCI) run $(PKG)
+	$(GOLANGCI) run --allow-parallel-runners $(PKG)
 
 $(GOLANGCI):
 	$(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
@@ -38,7 +38,7 @@ layout: ## only the rules of the house: arrows, absences, papers
 
 golden: ## rewrite transcripts, golden outputs and generated papers; look at the diff before you commit it
 	$(GO) generate ./...
-	$(GO) test ./partition ./cluster -rewrite
+	$(GO) test ./partition ./cluster ./wire -rewrite
 	$(GO) test ./cmd/troupe -run Golden -update
 
 fuzz: ## each fuzz target for FUZZ_TIME; FUZZ=regexp chooses
@@ -49,9 +49,11 @@ sim: ## the broker in the simulated world: SEEDS=n worlds, or one with SEED=n
 
 interop: ## real clients and Kafka's own tools, the smoke part (at most ten minutes)
 	$(GO) run ./bench/interop
+	$(GO) test -count=1 -tags interop ./bench/peer
 
 interop-all: ## the whole matrix of clients, codecs and acks
 	$(GO) run ./bench/interop -suite all
+	$(GO) test -count=1 -tags interop ./bench/peer
 
 chaos: ## kill -9 loops and hostile clients against the real binary; TROUPE_TEST_KILL_LOOPS=n for longer
 	TROUPE_TEST_ALONE=1 $(GO) test -count=1 -timeout 30m -v ./bench/chaos
