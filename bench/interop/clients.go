@@ -124,17 +124,17 @@ func cast(ctx context.Context, r *report, c *commands, addr string, names []stri
 func closeAll(ctx context.Context, actors []*actor) error {
 	var errs []error
 	for _, a := range actors {
-		if err := a.client.close(ctx); err != nil {
+		if err := a.close(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", a.hello.Client, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// find gives the actor of that name, or nil.
-func find(actors []*actor, name string) *actor {
+// javaOf gives the actor whose driver also runs Kafka's tools, or nil.
+func javaOf(actors []*actor) *actor {
 	for _, a := range actors {
-		if a.hello.Client == name {
+		if a.hello.Client == "java" {
 			return a
 		}
 	}

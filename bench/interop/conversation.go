@@ -175,7 +175,7 @@ func (d *driver) start() error {
 	d.stdin, d.lines = stdin, make(chan []byte)
 	go func(lines chan<- []byte) {
 		defer close(lines)
-		defer stdout.Close()
+		defer func() { _ = stdout.Close() }() // nothing was written to it
 		in := bufio.NewScanner(stdout)
 		in.Buffer(nil, answerBytesMax)
 		for in.Scan() {

@@ -71,7 +71,7 @@ func (e *environment) installed(name string, files []string, install func(dir st
 		if err != nil {
 			return "", fmt.Errorf("installing %s: %w", name, err)
 		}
-		fmt.Fprintf(sum, "%s %d\n", filepath.Base(f), len(b))
+		sum.Write(fmt.Appendf(nil, "%s %d\n", filepath.Base(f), len(b)))
 		sum.Write(b)
 	}
 	dir := filepath.Join(e.cache, name+"-"+hex.EncodeToString(sum.Sum(nil)[:6]))

@@ -63,7 +63,7 @@ func (k *kcat) hello(ctx context.Context) (hello, error) {
 		// messages of which nothing is left.
 		Lacks: []string{lacksNulHeader, lacksTimestamp, lacksNothing, lacksReadHeaderBytes},
 	}
-	for _, word := range strings.Fields(string(out)) {
+	for word := range strings.FieldsSeq(string(out)) {
 		if strings.Count(word, ".") >= 2 && word[0] >= '0' && word[0] <= '9' {
 			if h.Version != "" {
 				h.Version += "/librdkafka-"
@@ -151,8 +151,11 @@ func parseKcat(out []byte) ([]record, error) {
 		line, rest, ok := bytes.Cut(out, []byte("\n"))
 		var r record
 		var key, value int
-		if n, err := fmt.Sscanf(string(line), "%d %d %d %d", &r.Offset, &r.Timestamp, &key, &value); !ok || n != 4 {
-			return nil, fmt.Errorf("kcat printed %.80q where a record starts: %v", line, err)
+		if _, err := fmt.Sscanf(string(line), "%d %d %d %d", &r.Offset, &r.Timestamp, &key, &value); err != nil {
+			return nil, fmt.Errorf("kcat printed %.80q where a record starts: %w", line, err)
+		}
+		if !ok {
+			return nil, fmt.Errorf("kcat's output ends after %.80q", line)
 		}
 		take := func(n int) ([]byte, error) {
 			if n < 0 {

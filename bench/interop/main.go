@@ -140,7 +140,7 @@ func run(ctx context.Context, o options) (passed bool, err error) {
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	err = errors.Join(err, s.target.Stop(end), ctx.Err())
-	if java := find(s.actors, "java"); java != nil && err == nil {
+	if java := javaOf(s.actors); java != nil && err == nil {
 		r.section("after an orderly stop")
 		(&toolbox{suite: s, driver: java.client.(*driver)}).stopped(ctx)
 	}

@@ -81,7 +81,7 @@ func (t *target) startAgain(ctx context.Context) (err error) {
 		return err
 	}
 	if err := peer.AwaitReady(ctx, t.Process, t.addr, 20*time.Second); err != nil {
-		return errors.Join(fmt.Errorf("Troupe does not serve: %w\nlast lines of %s:\n%s", err, t.log, peer.Tail(t.log, 30)), t.Kill())
+		return errors.Join(fmt.Errorf("the broker does not serve: %w\nlast lines of %s:\n%s", err, t.log, peer.Tail(t.log, 30)), t.Kill())
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ type toolbox struct {
 // run in order, from creation to deletion.
 func (s *suite) tools(ctx context.Context) {
 	s.report.section("Kafka's command line tools")
-	java := find(s.actors, "java")
+	java := javaOf(s.actors)
 	if java == nil {
 		s.report.skip(who{client: "kafka-tools", version: peer.KafkaVersion}, "all", "the Java driver is not there")
 		return
@@ -44,13 +44,13 @@ type expect struct {
 
 // run is one check: the tool ends with code 0 and everything expected holds. Script is the tool's name as operators
 // type it, main its class below org.apache.kafka.tools.
-func (t *toolbox) run(ctx context.Context, script, main, name string, args []string, expected ...expect) bool {
-	return t.pipe(ctx, script, main, name, "", args, expected...)
+func (t *toolbox) run(ctx context.Context, script, main, name string, args []string, expected ...expect) {
+	t.pipe(ctx, script, main, name, "", args, expected...)
 }
 
 // pipe is run with something on standard input. Every online tool is told where the broker is.
-func (t *toolbox) pipe(ctx context.Context, script, main, name, stdin string, args []string, expected ...expect) bool {
-	return t.report.check(ctx, who{script, peer.KafkaVersion}, name, func(ctx context.Context) error {
+func (t *toolbox) pipe(ctx context.Context, script, main, name, stdin string, args []string, expected ...expect) {
+	t.report.check(ctx, who{script, peer.KafkaVersion}, name, func(ctx context.Context) error {
 		_, err := t.want(ctx, main, stdin, args, expected...)
 		return err
 	})
@@ -94,9 +94,9 @@ func clip(s string) string {
 	return s
 }
 
-// exits wants another code than 0.
-func exits(code int) expect {
-	return expect{code: code, holds: func(toolResult) error { return nil }}
+// fails wants exit code 1.
+func fails() expect {
+	return expect{code: 1, holds: func(toolResult) error { return nil }}
 }
 
 // prints wants exactly these lines on standard output, blanks at their ends aside.

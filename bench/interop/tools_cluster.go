@@ -17,7 +17,7 @@ func (t *toolbox) cluster(ctx context.Context) {
 	t.run(ctx, "kafka-cluster", clusterTool, "api-versions", args("api-versions"), t.apiVersions(id))
 	t.run(ctx, "kafka-broker-api-versions", apiVersionsCommand, "each API", nil, t.apiVersions(id))
 	t.run(ctx, "kafka-features", featureCommand, "describe", args("describe"), t.features())
-	t.run(ctx, "kafka-features", featureCommand, "upgrade of an unknown feature", args("upgrade --feature no.such.version=1"), exits(1),
+	t.run(ctx, "kafka-features", featureCommand, "upgrade of an unknown feature", args("upgrade --feature no.such.version=1"), fails(),
 		matches(`(?i)no\.such\.version`))
 	t.run(ctx, "kafka-metadata-quorum", metadataQuorum, "describe --status", args("describe --status"),
 		matches(`^ClusterId:\s+[A-Za-z0-9_-]{22}$`, `^LeaderId:\s+`+id+`$`, `^LeaderEpoch:\s+[1-9]\d*$`, `^HighWatermark:\s+[1-9]\d*$`,
@@ -164,7 +164,7 @@ func (t *toolbox) features() expect {
 			}
 			most, ok := kafka[found[1]]
 			if !ok {
-				return fmt.Errorf("Kafka has no feature %s", found[1])
+				return fmt.Errorf("feature %s is none of Kafka's", found[1])
 			}
 			// Levels of one feature are written alike, so the text compares as the level does.
 			if found[4] > most || found[3] > most || found[4] > found[3] {

@@ -25,10 +25,10 @@ func (t *toolbox) configs(ctx context.Context) {
 		prints("Completed updating config for topic tools-a."))
 	configs("topic --describe --all", topic+"--describe --all", matches(`^All configs for topic tools-a are:$`), allTopicConfigs(),
 		entry("segment.ms", "3600000", "DYNAMIC_TOPIC_CONFIG:segment.ms=3600000"), entry("flush.messages", "9223372036854775807"))
-	configs("topic --alter with a bad value", topic+"--alter --add-config retention.ms=abc", exits(1),
+	configs("topic --alter with a bad value", topic+"--alter --add-config retention.ms=abc", fails(),
 		matches(`InvalidConfigurationException: .*retention\.ms`))
-	configs("topic --alter with an unknown key", topic+"--alter --add-config no.such=abc", exits(1), matches(`InvalidConfigurationException: .*no\.such`))
-	configs("topic --alter out of range", topic+"--alter --add-config segment.bytes=1", exits(1), matches(`InvalidConfigurationException: .*segment\.bytes`))
+	configs("topic --alter with an unknown key", topic+"--alter --add-config no.such=abc", fails(), matches(`InvalidConfigurationException: .*no\.such`))
+	configs("topic --alter out of range", topic+"--alter --add-config segment.bytes=1", fails(), matches(`InvalidConfigurationException: .*segment\.bytes`))
 	configs("nothing was changed by them", topic+"--describe", entry("segment.ms", "3600000"), lacking(`retention\.ms`, `no\.such`, `segment\.bytes`))
 	configs("topic --describe of no topic", "--entity-type topics --entity-name tools-none --describe", matches(`The topic 'tools-none' doesn't exist`))
 	configs("all topics --describe", "--entity-type topics --describe", matches(`^Dynamic configs for topic tools-a are:$`, `^Dynamic configs for topic tools-defaults are:$`))
@@ -49,7 +49,7 @@ func (t *toolbox) configs(ctx context.Context) {
 	configs("a topic inherits that", topic+"--describe --all", entry("segment.bytes", "2097152", "DYNAMIC_DEFAULT_BROKER_CONFIG:log.segment.bytes=2097152"))
 	configs("all brokers --alter back", "--entity-type brokers --entity-default --alter --delete-config log.segment.bytes",
 		prints("Completed updating default config for brokers in the cluster."))
-	configs("broker --alter of a fixed key", broker+"--alter --add-config node.id=77", exits(1), matches(`InvalidRequestException: .*node\.id`))
+	configs("broker --alter of a fixed key", broker+"--alter --add-config node.id=77", fails(), matches(`InvalidRequestException: .*node\.id`))
 }
 
 // entry wants a config with that value, and the named synonyms among its own.

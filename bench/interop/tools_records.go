@@ -73,7 +73,7 @@ func (t *toolbox) offsets(ctx context.Context) {
 	get("of an empty topic", topic, prints("tools-offsets:0:0", "tools-offsets:1:0"))
 	get("greatest timestamp of an empty topic", topic+" --time max-timestamp", prints())
 	start := time.Now().Add(-time.Hour).UnixMilli()
-	java := find(t.actors, "java")
+	java := javaOf(t.actors)
 	t.report.check(ctx, java.who(), "produce records with known timestamps", func(ctx context.Context) error {
 		records := make([]record, 10)
 		for i := range records {
@@ -101,7 +101,7 @@ func (t *toolbox) offsets(ctx context.Context) {
 	get("a timestamp after all", fmt.Sprintf("%s --time %d", topic, start+60_001), prints())
 	get("--partitions", topic+" --partitions 1", prints("tools-offsets:1:0"))
 	get("--topic-partitions", "--topic-partitions tools-offsets:0", prints("tools-offsets:0:10"))
-	get("of no topic", "--topic tools-none", exits(1), matches(`Could not match any topic-partitions`))
+	get("of no topic", "--topic tools-none", fails(), matches(`Could not match any topic-partitions`))
 
 	records := func(name, json string, expected ...expect) {
 		file := filepath.Join(t.env.run, "delete-records.json")

@@ -38,15 +38,15 @@ func (t *toolbox) topics(ctx context.Context) {
 	}
 	topics("--create with configs", "--create --topic tools-a --partitions 3 --replication-factor 1 --config retention.ms=86400000 --config max.message.bytes=65536",
 		matches(`^Created topic tools-a\.$`))
-	topics("--create of a topic that is there", "--create --topic tools-a", exits(1), matches(`already exists`))
+	topics("--create of a topic that is there", "--create --topic tools-a", fails(), matches(`already exists`))
 	topics("--create --if-not-exists of a topic that is there", "--create --topic tools-a --if-not-exists", prints())
 	topics("--create with defaults", "--create --topic tools-defaults", matches(`^Created topic tools-defaults\.$`))
 	topics("--create with an assignment", "--create --topic tools-assigned --replica-assignment "+t.broker(ctx)+","+t.broker(ctx),
 		matches(`^Created topic tools-assigned\.$`))
-	t.run(ctx, "kafka-topics", topicCommand, "--create with a bad name", []string{"--create", "--topic", "bad name"}, exits(1), matches(`(?i)topic name`))
-	topics("--create with an unknown config", "--create --topic tools-x --config no.such=1", exits(1), matches(`no\.such`))
-	topics("--create with a bad value", "--create --topic tools-x --config retention.ms=soon", exits(1), matches(`retention\.ms`))
-	topics("--create with more replicas than brokers", "--create --topic tools-x --replication-factor 3", exits(1),
+	t.run(ctx, "kafka-topics", topicCommand, "--create with a bad name", []string{"--create", "--topic", "bad name"}, fails(), matches(`(?i)topic name`))
+	topics("--create with an unknown config", "--create --topic tools-x --config no.such=1", fails(), matches(`no\.such`))
+	topics("--create with a bad value", "--create --topic tools-x --config retention.ms=soon", fails(), matches(`retention\.ms`))
+	topics("--create with more replicas than brokers", "--create --topic tools-x --replication-factor 3", fails(),
 		matches(`(?i)replicat`))
 	topics("--list", "--list --topic tools-.*", prints("tools-a", "tools-assigned", "tools-defaults"))
 	topics("--describe one topic", "--describe --topic tools-a",
@@ -59,12 +59,12 @@ func (t *toolbox) topics(ctx context.Context) {
 	topics("--describe --unavailable-partitions", "--describe --unavailable-partitions", prints())
 	topics("--describe --under-min-isr-partitions", "--describe --under-min-isr-partitions", prints())
 	topics("--describe --at-min-isr-partitions", "--describe --at-min-isr-partitions --topic tools-a", partitionLines("tools-a", 3))
-	topics("--describe of no topic", "--describe --topic tools-none", exits(1), matches(`Topic 'tools-none' does not exist as expected`))
+	topics("--describe of no topic", "--describe --topic tools-none", fails(), matches(`Topic 'tools-none' does not exist as expected`))
 	topics("--alter to more partitions", "--alter --topic tools-a --partitions 5", prints())
 	topics("--describe sees them", "--describe --topic tools-a", matches(`PartitionCount: 5\t`), partitionLines("tools-a", 5))
-	topics("--alter to fewer partitions", "--alter --topic tools-a --partitions 4", exits(1), matches(`(?i)partition`))
-	topics("--alter to as many partitions", "--alter --topic tools-a --partitions 5", exits(1), matches(`(?i)\b5 partition`))
-	topics("--alter of no topic", "--alter --topic tools-none --partitions 4", exits(1), matches(`does not exist as expected`))
+	topics("--alter to fewer partitions", "--alter --topic tools-a --partitions 4", fails(), matches(`(?i)partition`))
+	topics("--alter to as many partitions", "--alter --topic tools-a --partitions 5", fails(), matches(`(?i)\b5 partition`))
+	topics("--alter of no topic", "--alter --topic tools-none --partitions 4", fails(), matches(`does not exist as expected`))
 	topics("--alter --if-exists of no topic", "--alter --topic tools-none --partitions 4 --if-exists", prints())
 	topics("--create with small segments",
 		"--create --topic rolled --partitions 2 --config segment.bytes=1048576 --config index.interval.bytes=1024 --config segment.index.bytes=8192",
@@ -116,7 +116,7 @@ func (t *toolbox) retired(ctx context.Context) {
 		t.run(ctx, "kafka-topics", topicCommand, name, args(line), expected...)
 	}
 	topics("--delete", "--delete --topic tools-a", prints())
-	topics("--delete of no topic", "--delete --topic tools-a", exits(1), matches(`Topic 'tools-a' does not exist as expected`))
+	topics("--delete of no topic", "--delete --topic tools-a", fails(), matches(`Topic 'tools-a' does not exist as expected`))
 	topics("--delete --if-exists of no topic", "--delete --topic tools-a --if-exists", prints())
 	topics("--delete by pattern", "--delete --topic tools-.*", prints())
 	// The controller has answered; the broker that lists may learn of it a moment later.

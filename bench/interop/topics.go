@@ -143,12 +143,12 @@ func (s *suite) conversion(ctx context.Context) {
 // storedAs reads the codec out of the first batch's header where it lies on disk. (kafka-dump-log would read on into
 // the space that an open segment has reserved.)
 func (s *suite) storedAs(ctx context.Context, writer *actor, topic string, partition int, kind string) {
-	s.report.check(ctx, writer.who(), "codec on disk is "+kind, func(context.Context) error {
+	s.report.check(ctx, writer.who(), "codec on disk is "+kind, func(context.Context) (err error) {
 		file, err := os.Open(s.target.segment(topic, partition, 0) + ".log")
 		if err != nil {
 			return err
 		}
-		defer file.Close()
+		defer func() { err = errors.Join(err, file.Close()) }()
 		// Of record batch version 2: the version in byte 16, the codec in the lowest bits of the attributes, bytes 21, 22.
 		var header [61]byte
 		if _, err := io.ReadFull(file, header[:]); err != nil {
@@ -184,12 +184,16 @@ func (s *suite) limits(ctx context.Context) {
 		{"max.message.bytes, compressed", map[string]string{"max.message.bytes": "20000"}, record{Key: []byte("k"), Value: noise, Timestamp: now}, "lz4", messageTooLarge, ""},
 		{"message.timestamp.after.max.ms", nil, record{Key: []byte("k"), Value: []byte("v"), Timestamp: now + 2*3600_000}, "none", invalidTimestamp, lacksTimestamp},
 		{
-			"message.timestamp.before.max.ms", map[string]string{"message.timestamp.before.max.ms": "3600000"},
-			record{Key: []byte("k"), Value: []byte("v"), Timestamp: now - 2*3600_000}, "zstd", invalidTimestamp, lacksTimestamp,
+			"message.timestamp.before.max.ms",
+			map[string]string{"message.timestamp.before.max.ms": "3600000"},
+			record{Key: []byte("k"), Value: []byte("v"), Timestamp: now - 2*3600_000},
+			"zstd", invalidTimestamp, lacksTimestamp,
 		},
 		{
-			"max.decompressed.message.bytes", map[string]string{"max.decompressed.message.bytes": "20000"},
-			record{Key: []byte("k"), Value: bytes.Repeat([]byte("x"), 30_000), Timestamp: now}, "gzip", invalidRecord, "",
+			"max.decompressed.message.bytes",
+			map[string]string{"max.decompressed.message.bytes": "20000"},
+			record{Key: []byte("k"), Value: bytes.Repeat([]byte("x"), 30_000), Timestamp: now},
+			"gzip", invalidRecord, "",
 		},
 	}
 	for i, l := range limits {
@@ -300,7 +304,7 @@ func (s *suite) bulk(ctx context.Context) {
 			continue
 		}
 		readers := []*actor{writer}
-		if java := find(s.actors, "java"); java != nil && java != writer {
+		if java := javaOf(s.actors); java != nil && java != writer {
 			readers = append(readers, java)
 		}
 		for _, reader := range readers {

@@ -23,7 +23,7 @@ var pom []byte
 const dependencyPlugin = "org.apache.maven.plugins:maven-dependency-plugin:2.8:build-classpath"
 
 // ErrNoJava is wrapped when the machine cannot run Kafka at all: no java, or no mvn to fetch its jars.
-var ErrNoJava = errors.New("Java 17 and Maven are needed to run Apache Kafka")
+var ErrNoJava = errors.New("running Apache Kafka takes Java 17 and Maven")
 
 // ClassPath gives the class path of the pinned Kafka server and tools. The first call on a machine lets Maven fetch
 // the jars; the answer is kept in cacheDir under a name made of pom.xml, and taken from there as long as each jar of
@@ -56,11 +56,11 @@ func ClassPath(ctx context.Context, cacheDir string) (string, error) {
 	}
 	resolved, err := os.ReadFile(fresh)
 	if err != nil {
-		return "", fmt.Errorf("Maven resolved Kafka %s but wrote no class path: %w", KafkaVersion, err)
+		return "", fmt.Errorf("class path of Kafka %s: Maven resolved it and wrote nothing: %w", KafkaVersion, err)
 	}
 	path := strings.TrimSpace(string(resolved))
 	if !complete(path) {
-		return "", fmt.Errorf("Maven resolved Kafka %s to a class path with missing jars: %s", KafkaVersion, path)
+		return "", fmt.Errorf("class path of Kafka %s as Maven resolved it has missing jars: %s", KafkaVersion, path)
 	}
 	// By rename, so that a reader never sees half of it.
 	if err := os.WriteFile(fresh, []byte(path), 0o644); err != nil {

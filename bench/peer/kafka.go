@@ -167,7 +167,7 @@ func startOnce(ctx context.Context, o Options, classPath, dir string) (*Kafka, e
 		if strings.Contains(tail, "Address already in use") || strings.Contains(tail, "Socket server failed to bind") {
 			err = fmt.Errorf("%w: %w", errPortTaken, err)
 		}
-		return nil, errors.Join(fmt.Errorf("Kafka does not serve: %w\nlast lines of %s:\n%s", err, k.LogFile, tail), k.Process.Kill())
+		return nil, errors.Join(fmt.Errorf("the node does not serve: %w\nlast lines of %s:\n%s", err, k.LogFile, tail), k.Kill())
 	}
 	return k, nil
 }

@@ -7,9 +7,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -78,7 +75,11 @@ func TestReadyMeansThatItAnswersNotThatItListens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	t.Cleanup(func() {
+		if err := listener.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	// The first two connections are dropped unanswered, as by a broker that listens and does not serve yet.
 	served := make(chan int, 1)
 	go func() {
@@ -99,7 +100,9 @@ func TestReadyMeansThatItAnswersNotThatItListens(t *testing.T) {
 			} else {
 				dropped++
 			}
-			conn.Close()
+			if err := conn.Close(); err != nil {
+				t.Error(err)
+			}
 		}
 	}()
 	p := shell(t, "sleep 60", time.Second)
@@ -120,39 +123,5 @@ func TestWaitingEndsWithTheProcess(t *testing.T) {
 	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[0]))
 	if err := AwaitReady(context.Background(), p, addr, 20*time.Second); !errors.Is(err, ErrExited) {
 		t.Errorf("AwaitReady of an ended process = %v, want ErrExited", err)
-	}
-}
-
-// TestKafkaServesAndStops needs Java and Maven, so it runs with the interop suite and not with `go test ./...`.
-func TestKafkaServesAndStops(t *testing.T) {
-	if os.Getenv("TROUPE_INTEROP") == "" {
-		t.Skip("starts a JVM: set TROUPE_INTEROP=1 (make interop does)")
-	}
-	if _, err := exec.LookPath("mvn"); err != nil && os.Getenv("CI") == "" {
-		t.Skip("no Maven on this machine")
-	}
-	k, err := StartKafka(t.Context(), Options{Profile: Small, FlushMessages: 1, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if k.Class() != "synced" || k.Properties["log.flush.interval.messages"] != "1" {
-		t.Errorf("class %s with properties %v", k.Class(), k.Properties)
-	}
-	if _, err := os.Stat(filepath.Join(k.DataDir, "meta.properties")); err != nil {
-		t.Errorf("its data directory: %v", err)
-	}
-	u, err := k.Usage()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if u.CPU() < 100*time.Millisecond || u.RssAnonBytes < 32<<20 {
-		t.Errorf("a JVM that has just started used %v of CPU and %d bytes", u.CPU(), u.RssAnonBytes)
-	}
-	if err := k.Stop(context.Background()); err != nil {
-		t.Error(err)
-	}
-	// Its log ends early, since the logging has a shutdown hook of its own; the marker is the last thing it writes.
-	if _, err := os.Stat(filepath.Join(k.DataDir, ".kafka_cleanshutdown")); err != nil {
-		t.Errorf("it did not shut down in order: %v", err)
 	}
 }

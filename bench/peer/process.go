@@ -62,7 +62,7 @@ func Start(c Command) (*Process, error) {
 	if grace == 0 {
 		grace = 20 * time.Second
 	}
-	cmd := exec.Command(c.Path, c.Args...)
+	cmd := exec.Command(c.Path, c.Args...) //nolint:noctx // its end is Stop's business, which asks before it kills
 	cmd.Dir = c.Dir
 	cmd.Env = append(os.Environ(), c.Env...)
 	cmd.Stdin = c.Stdin
@@ -86,8 +86,7 @@ func Start(c Command) (*Process, error) {
 		p.pid = cmd.Process.Pid
 		started <- nil
 		err := cmd.Wait()
-		var status *exec.ExitError
-		if errors.As(err, &status) {
+		if _, ok := errors.AsType[*exec.ExitError](err); ok {
 			err = nil // how it ended is in the state; an error is what kept us from knowing
 		}
 		p.state, p.err = cmd.ProcessState, errors.Join(err, log.Close())

@@ -35,13 +35,13 @@ func AwaitReady(ctx context.Context, p *Process, addr string, timeout time.Durat
 }
 
 // probe asks for ApiVersions version 0, whose request is the same in every broker there is, and wants error code 0.
-func probe(ctx context.Context, addr string) error {
+func probe(ctx context.Context, addr string) (err error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer func() { err = errors.Join(err, conn.Close()) }()
 	deadline := time.Now().Add(5 * time.Second)
 	if limit, ok := ctx.Deadline(); ok && limit.Before(deadline) {
 		deadline = limit
@@ -76,16 +76,25 @@ func probe(ctx context.Context, addr string) error {
 // does; that is rare, and StartKafka then tries others.
 func FreePorts(n int) ([]int, error) {
 	ports := make([]int, 0, n)
+	var held []io.Closer
 	for range n {
 		// All are held until the last is found, so that no two are equal.
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 		if err != nil {
-			return nil, fmt.Errorf("looking for a free port: %w", err)
+			return nil, errors.Join(fmt.Errorf("looking for a free port: %w", err), closeAll(held))
 		}
-		defer l.Close()
+		held = append(held, l)
 		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 	}
-	return ports, nil
+	return ports, closeAll(held)
+}
+
+func closeAll(held []io.Closer) error {
+	var errs []error
+	for _, c := range held {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // Tail is the last lines of a file, for an error message: when it cannot be read, it says so instead.

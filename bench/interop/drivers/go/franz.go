@@ -120,9 +120,8 @@ func (f *franz) read(ctx context.Context, topic string, partition int32, from in
 }
 
 func (f *franz) code(err error) (int16, bool) {
-	var kafka *kerr.Error
-	if errors.As(err, &kafka) {
-		return kafka.Code, true
+	if refused, ok := errors.AsType[*kerr.Error](err); ok {
+		return refused.Code, true
 	}
 	return 0, false
 }

@@ -152,12 +152,10 @@ func (s *saramaClient) read(ctx context.Context, topic string, partition int32, 
 }
 
 func (s *saramaClient) code(err error) (int16, bool) {
-	var kafka sarama.KError
-	if errors.As(err, &kafka) {
-		return int16(kafka), true
+	if code, ok := errors.AsType[sarama.KError](err); ok {
+		return int16(code), true
 	}
-	var topic *sarama.TopicError
-	if errors.As(err, &topic) {
+	if topic, ok := errors.AsType[*sarama.TopicError](err); ok {
 		return int16(topic.Err), true
 	}
 	return 0, false

@@ -79,8 +79,7 @@ func (s *segmentio) produce(ctx context.Context, topic string, partition int32, 
 		}
 	}
 	err := w.WriteMessages(ctx, messages...)
-	var each kafka.WriteErrors
-	if errors.As(err, &each) {
+	if each, ok := errors.AsType[kafka.WriteErrors](err); ok {
 		for _, e := range each {
 			if e != nil {
 				err = e
@@ -122,12 +121,10 @@ func (s *segmentio) read(ctx context.Context, topic string, partition int32, fro
 }
 
 func (s *segmentio) code(err error) (int16, bool) {
-	var code kafka.Error
-	if errors.As(err, &code) {
+	if code, ok := errors.AsType[kafka.Error](err); ok {
 		return int16(code), true
 	}
-	var large kafka.MessageTooLargeError
-	if errors.As(err, &large) {
+	if _, ok := errors.AsType[kafka.MessageTooLargeError](err); ok {
 		return int16(kafka.MessageSizeTooLarge), true
 	}
 	return 0, false
