@@ -156,6 +156,13 @@ func (p *creditPool) waited() {
 	}
 }
 
+// hand gives the slot of one claim to another of the same owner.
+func (p *creditPool) hand(from, to *claim) {
+	p.mu.Lock()
+	from.slot, to.slot = false, true
+	p.mu.Unlock()
+}
+
 // release gives back all that c holds and ends its waiting.
 func (p *creditPool) release(c *claim) {
 	p.mu.Lock()

@@ -13,9 +13,9 @@ const (
 	chunkMax = 64 << 10
 	// exactMin is the frame size from which frames are read one by one, each exactly into its own buffer, so that none has to be moved.
 	exactMin = 8 << 10
-	// trustMax is how much memory a frame gets before its bytes are there. A larger one gets twice as much whenever its buffer is full: its credit is
-	// for all of it, but a peer that announces a giant and sends nothing costs no more than this.
-	trustMax = 4 << 20
+	// growth is by how much the buffer of a frame that is larger than any before on its connection outgrows what was received of it: memory and credit
+	// follow the bytes. A client that announces much and sends little holds little, and those who wait for memory do not wait for it.
+	growth = 4
 )
 
 // intake cuts the bytes of one connection into requests. It owns no socket: whoever has bytes asks space where to put them, tells advance how many came,
@@ -26,7 +26,7 @@ const (
 //	           └── advance ──> credit for this frame ── waiting ─┤
 //	                                                             v
 //	               idle <── all complete ── filling ── advance ──┤
-//	                                                             └──> a frame that does not fit: credit for another chunk ── waiting
+//	                                                             └──> a frame that does not fit: credit for a larger chunk ── waiting
 //
 // It is used by one goroutine at a time.
 type intake struct {
@@ -44,9 +44,9 @@ type intake struct {
 	limit int    // cur is filled up to here
 	count int    // frames completed in cur
 	need  int64  // credit for them beside the buffer
-	whole int    // size of the one frame that cur is for, while its buffer is smaller; else 0
 
 	next     *chunk // where the incomplete frame continues; waits for credit
+	stash    []byte // its first bytes, when they must not keep cur; at most a chunk of small frames
 	nextSize int
 	waiting  bool // for credit, of next or, if that is nil, of cur
 	filling  bool // cur's claim is in the pool's list of those whose bytes arrive
@@ -54,18 +54,19 @@ type intake struct {
 
 	ready []frame
 
-	// What the last chunk taught about the next.
+	// What was received before teaches about what comes.
+	proven      int   // the largest frame so far
 	predict     int   // bytes
 	predictNeed int64 // credit
 	small       int   // size of a chunk for small frames
 }
 
 func newIntake(pool *creditPool, store *buffers, scanner wire.Scanner, owner claimant) *intake {
-	return &intake{pool: pool, store: store, scanner: scanner, owner: owner, predict: chunkMin, predictNeed: 4 * chunkMin, small: chunkMin}
+	return &intake{pool: pool, store: store, scanner: scanner, owner: owner, predict: chunkMin, predictNeed: 2 * chunkMin, small: chunkMin}
 }
 
 // idle says whether nothing of a request has been received.
-func (in *intake) idle() bool { return in.cur == nil && in.peeked == 0 }
+func (in *intake) idle() bool { return in.cur == nil && in.peeked == 0 && in.stash == nil }
 
 // partial says whether the first bytes of a request have been received, with credit, and the others have not.
 func (in *intake) partial() bool { return in.cur != nil && in.n > in.at && !in.waiting }
@@ -95,7 +96,7 @@ func (in *intake) space() []byte {
 
 // use makes c, with n bytes in it, the chunk that is filled.
 func (in *intake) use(c *chunk, n int) {
-	in.cur, in.n, in.at, in.limit, in.count, in.need, in.whole = c, n, 0, len(c.buf), 0, 0, 0
+	in.cur, in.n, in.at, in.limit, in.count, in.need = c, n, 0, len(c.buf), 0, 0
 }
 
 // unused gives back the buffer of a space into which nothing was read.
@@ -142,25 +143,7 @@ func (in *intake) advance(n int, now func() ident.Instant) error {
 	if in.filling {
 		in.cur.claim.progress.Store(int64(now()))
 	}
-	if in.whole > 0 {
-		if in.n == len(in.cur.buf) {
-			in.enlarge()
-		}
-		return nil
-	}
 	return in.scan()
-}
-
-// enlarge gives a frame that fills its buffer another, up to its whole size.
-func (in *intake) enlarge() {
-	buf := in.store.get(min(2*len(in.cur.buf), in.whole))
-	copy(buf, in.cur.buf)
-	in.store.put(in.cur.buf)
-	in.cur.buf = buf
-	in.limit = min(in.whole, len(buf))
-	if len(buf) >= in.whole {
-		in.whole = 0
-	}
 }
 
 // stop remembers that the connection is over.
@@ -187,6 +170,7 @@ func (in *intake) scan() error {
 		in.cur.retain(1)
 		in.ready = append(in.ready, frame{chunk: in.cur, body: f.Body, api: f.API})
 		in.need += f.API.Memory(f.Size) - int64(f.Size)
+		in.proven = max(in.proven, f.Size)
 		in.count++
 		in.at += f.Size
 	}
@@ -239,14 +223,27 @@ func (in *intake) rest(f wire.Frame) {
 // continueIn starts a chunk for the frame f, whose first bytes are at the end of cur or, without one, in peek.
 func (in *intake) continueIn(f wire.Frame) {
 	c := newChunk(in.pool, in.store, in.owner)
-	memory := f.API.Memory(f.Size)
-	slot := in.pool.needsSlot(f.Size, memory)
+	got := max(in.n-in.at, in.peeked, chunkMin)
 	in.next, in.nextSize = c, f.Size
-	if in.cur == nil {
-		in.waiting = !in.pool.take(&c.claim, memory, slot)
-	} else {
+	if f.Size > in.proven {
+		in.nextSize = min(f.Size, growth*got)
+	}
+	_, size := classOf(in.nextSize)
+	slot := in.pool.needsSlot(size, int64(size))
+	switch {
+	case in.cur == nil:
+		in.waiting = !in.pool.take(&c.claim, int64(size), slot)
+	case in.cur.claim.slot && in.count > 0:
+		// The slot is given back when the requests before this one are answered, and must not wait for this one.
+		in.stash = append(in.stash, in.cur.buf[in.at:in.n]...)
+		in.drop()
+		in.waiting = !in.pool.take(&c.claim, int64(size), slot)
+	case in.cur.claim.slot:
 		in.leave()
-		in.waiting = !in.pool.grow(&c.claim, memory, slot)
+		in.pool.hand(&in.cur.claim, &c.claim)
+	default:
+		in.leave()
+		in.waiting = !in.pool.grow(&c.claim, int64(size), slot)
 	}
 	if !in.waiting {
 		in.move()
@@ -257,20 +254,20 @@ func (in *intake) continueIn(f wire.Frame) {
 func (in *intake) move() {
 	c := in.next
 	in.next = nil
-	c.buf = in.store.get(min(in.nextSize, trustMax))
+	c.buf = in.store.get(in.nextSize)
 	n := 0
-	if in.cur == nil {
-		n = copy(c.buf, in.peek[:in.peeked])
-		in.peeked = 0
-	} else {
+	switch {
+	case in.cur != nil:
 		n = copy(c.buf, in.cur.buf[in.at:in.n])
 		in.drop()
+	case in.stash != nil:
+		n = copy(c.buf, in.stash)
+		in.stash = nil
+	default:
+		n = copy(c.buf, in.peek[:in.peeked])
+		in.peeked = 0
 	}
 	in.use(c, n)
-	if len(c.buf) < in.nextSize {
-		in.whole = in.nextSize
-		return
-	}
 	in.limit = in.nextSize
 }
 
@@ -349,5 +346,5 @@ func (in *intake) close() {
 	if in.cur != nil {
 		in.drop()
 	}
-	in.waiting, in.peeked = false, 0
+	in.waiting, in.peeked, in.stash = false, 0, nil
 }
