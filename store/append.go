@@ -25,6 +25,9 @@ func (l *Log) Append(v record.View, now ident.Millis) error {
 	if epoch < l.epochs.last() {
 		panic(fmt.Sprintf("store: append of epoch %d to %s after epoch %d", epoch, l.o.Partition, l.epochs.last()))
 	}
+	if err := l.wake(); err != nil {
+		return err
+	}
 	size := len(v)
 	if l.mustRoll(v, size, now) {
 		if err := l.roll(base, int64(size), now); err != nil {
@@ -113,6 +116,9 @@ func (l *Log) Roll(now ident.Millis) error {
 	if l.active.size == 0 {
 		return nil
 	}
+	if err := l.wake(); err != nil {
+		return err
+	}
 	return l.roll(l.end, 0, now)
 }
 
@@ -134,6 +140,7 @@ func (l *Log) roll(base ident.Offset, need int64, now ident.Millis) error {
 		return errors.Join(l.health.sift(err, "close "+old.name(suffixLog)), l.discard(fresh))
 	}
 	l.dirty.active = false
+	l.keepOpen(old)
 	l.closedSize += old.size
 	l.segments = append(l.segments, fresh)
 	l.active = fresh
@@ -147,6 +154,9 @@ func (l *Log) roll(base ident.Offset, need int64, now ident.Millis) error {
 // soil leaves a segment that was closed to the next sync: its file, which was
 // written since its last sync or may have been, and its indexes.
 func (l *Log) soil(s *segment) error {
+	if err := l.reach(s); err != nil {
+		return err
+	}
 	s.file.retain()
 	l.dirty.closed = append(l.dirty.closed, s.file)
 	for _, suffix := range []string{suffixIndex, suffixTimeIndex} {
@@ -155,7 +165,7 @@ func (l *Log) soil(s *segment) error {
 		switch {
 		case err == nil:
 			l.dirty.files = append(l.dirty.files, f)
-		case !isNotExist(err):
+		case !isNotExist(err) && !IsExhausted(err): // an index is a cache, which need not be synced
 			return l.health.sift(err, "open "+s.name(suffix))
 		}
 	}
@@ -184,6 +194,10 @@ func (l *Log) createSegment(base ident.Offset, need int64, now ident.Millis) (*s
 			return nil, errors.Join(l.health.sift(err, "reserve space in "+s.name(suffixLog)), l.discard(s))
 		}
 	}
+	if need == 0 {
+		l.unnamed = true // nothing can be acknowledged out of it yet
+		return s, nil
+	}
 	if err := l.dirty.name(l.o.FS, l.o.Path); err != nil {
 		return nil, errors.Join(l.health.sift(err, "open "+l.o.Path), l.discard(s))
 	}
@@ -209,10 +223,10 @@ func (l *Log) discard(s *segment) error {
 	return err
 }
 
-// fail hears of errors where no caller waits for them. A full disk is no failure:
-// whoever needs the space will be told.
+// fail hears of errors where no caller waits for them. A full disk is no failure,
+// nor is a lack of descriptors: whoever needs them will be told.
 func (l *Log) fail(err error) {
-	if !IsNoSpace(err) {
+	if !IsRetriable(err) {
 		l.health.fail(err)
 	}
 }

@@ -46,8 +46,17 @@ func readAll(f File) ([]byte, error) {
 // temporary file is written and synced, renamed over the old one, and the
 // directory is synced.
 func replaceFile(fs FS, name string, content []byte) error {
+	if err := putFile(fs, name, content, true); err != nil {
+		return err
+	}
+	return syncDir(fs, filepath.Dir(name))
+}
+
+// putFile replaces a file as a whole, by rename. With synced its bytes are durable
+// before it has its name; the name is not.
+func putFile(fs FS, name string, content []byte, synced bool) error {
 	temporary := name + suffixTemporary
-	if err := writeFile(fs, temporary, content); err != nil {
+	if err := writeFile(fs, temporary, content, synced); err != nil {
 		// Give the space back; the old file is untouched.
 		if rm := fs.Remove(temporary); rm != nil && !isNotExist(rm) {
 			err = errors.Join(err, rm)
@@ -57,17 +66,18 @@ func replaceFile(fs FS, name string, content []byte) error {
 	if err := fs.Rename(temporary, name); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	return syncDir(fs, filepath.Dir(name))
+	return nil
 }
 
-// writeFile writes and syncs a file; its name is not synced.
-func writeFile(fs FS, name string, content []byte) error {
+// writeFile writes a file and, if it is to be durable, syncs it; its name is not
+// synced.
+func writeFile(fs FS, name string, content []byte, synced bool) error {
 	f, err := fs.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return err
 	}
 	_, err = f.WriteAt(content, 0)
-	if err == nil {
+	if err == nil && synced {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())

@@ -103,6 +103,9 @@ func (l *Log) hop(s *segment, pos int64, cause error) (int64, error) {
 	if i := l.segmentAt(s.base); i+1 < len(l.segments) {
 		bound = l.segments[i+1].base
 	}
+	if err := l.reach(s); err != nil {
+		return 0, err
+	}
 	// From the segment's beginning, to find the offset at which the hole begins.
 	sc := newScanner(nil, s.file.file, 0, s.size, s.base)
 	for sc.pos <= pos {

@@ -42,6 +42,9 @@ type DirectoryOptions struct {
 	// Parallel bounds the goroutines of a flush round. 0: 16. 1: none, in place,
 	// as simulations want.
 	Parallel int
+	// OpenLogsMax is how many logs may keep a file open while they have nothing to
+	// sync. 0: all.
+	OpenLogsMax int
 	// BallastBytes is set aside for the small files that free space. 0: 2 MiB.
 	BallastBytes int64
 	// RaftReserveBytes is the size of a fresh file of the Raft log, half of which is
@@ -303,7 +306,7 @@ func (d *Directory) setAsideStray(tp ident.TopicPartition) error {
 
 func (d *Directory) background(job func() error) {
 	run := func() {
-		if err := job(); err != nil && !IsNoSpace(err) {
+		if err := job(); err != nil && !IsRetriable(err) {
 			d.health.fail(err)
 		}
 	}

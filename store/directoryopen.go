@@ -49,7 +49,7 @@ func OpenDirectory(o DirectoryOptions) (*Directory, Opened, error) {
 	}
 	d := &Directory{
 		o:      o,
-		health: &health{path: o.Path},
+		health: &health{path: o.Path, awakeMax: int64(o.OpenLogsMax)},
 		slots:  map[uint64]*slot{},
 		logs:   map[ident.TopicPartition]*entry{},
 	}
@@ -119,6 +119,8 @@ func (n *opening) refused(err error, doing string) error {
 		return coded(CodeNewer, err, "%s the data directory %s: %v; start the version that wrote it", doing, path, err)
 	case IsNoSpace(err):
 		return coded(CodeNoSpace, errors.Join(ErrNoSpace, err), "%s the data directory %s: the disk is full: %v; free some space", doing, path, err)
+	case IsExhausted(err):
+		return coded(CodeDescriptors, errors.Join(ErrExhausted, err), "%s the data directory %s: too many open files: %v; raise the limit (ulimit -n, LimitNOFILE of systemd)", doing, path, err)
 	default:
 		return coded(CodeOffline, errors.Join(ErrDirectoryOffline, err), "%s the data directory %s: %v; check the disk", doing, path, err)
 	}
@@ -275,12 +277,12 @@ func (n *opening) readLog(tp ident.TopicPartition, path string) error {
 	if lerr != nil {
 		return lerr
 	}
-	empty := true
-	for _, f := range files {
-		empty = empty && strings.HasSuffix(f.Name, suffixTemporary)
+	unmade, lerr := n.unmade(path, files)
+	if lerr != nil {
+		return lerr
 	}
-	if empty {
-		// The broker died while it made the directory.
+	if unmade {
+		// The machine died before anything in it was acknowledged.
 		return d.o.FS.RemoveAll(path)
 	}
 	to, err := d.moveAside(tp, suffixStrayDir)
@@ -288,6 +290,25 @@ func (n *opening) readLog(tp ident.TopicPartition, path string) error {
 		n.out.Strays = append(n.out.Strays, to)
 	}
 	return err
+}
+
+// unmade tells whether a partition directory without a readable identity was just
+// being made: nothing is in it but an empty first segment.
+func (n *opening) unmade(path string, files []DirEntry) (bool, error) {
+	for _, f := range files {
+		base, suffix, ok := parseSegmentName(f.Name)
+		switch {
+		case strings.HasSuffix(f.Name, suffixTemporary), f.Name == partitionMetaFile && !f.Dir:
+			continue
+		case !ok || base != 0 || suffix != suffixLog:
+			return false, nil
+		}
+		info, err := n.d.o.FS.Stat(filepath.Join(path, f.Name))
+		if err != nil || info.Size > 0 {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // readMarks reads durable marks and log starts.

@@ -14,6 +14,9 @@ var (
 	// ErrNoSpace: the disk is full. Nothing changed; the same call may succeed
 	// later. Kafka clients see a retriable error.
 	ErrNoSpace = errors.New("no space left for the log")
+	// ErrExhausted: the process or the machine has no descriptor left. The disk is
+	// sound; the same call may succeed later.
+	ErrExhausted = errors.New("no file descriptor left")
 	// ErrDirectoryOffline: an I/O error took the whole data directory out of
 	// service until the broker is restarted.
 	ErrDirectoryOffline = errors.New("the data directory is offline")
@@ -52,6 +55,7 @@ const (
 	CodeRaft          Code = "TRP-2010" // Raft log lost or damaged
 	CodeNoPermission  Code = "TRP-2011" // the directory cannot be written
 	CodeNotADirectory Code = "TRP-2012" // the path is a file
+	CodeDescriptors   Code = "TRP-2016" // too many open files
 )
 
 // Error is an error with a code for the user. Message says what happened, where,
@@ -90,6 +94,17 @@ func (e *OffsetError) Unwrap() error { return ErrOffsetOutOfRange }
 func IsNoSpace(err error) bool {
 	return errors.Is(err, ErrNoSpace) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
+
+// IsExhausted tells whether err says that descriptors have run out: of the process
+// (EMFILE) or of the machine (ENFILE).
+func IsExhausted(err error) bool {
+	return errors.Is(err, ErrExhausted) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
+
+// IsRetriable tells whether the call that failed with err changed nothing and may
+// succeed later: the disk is full, or descriptors have run out. Nothing is wrong
+// with what is stored.
+func IsRetriable(err error) bool { return IsNoSpace(err) || IsExhausted(err) }
 
 func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 

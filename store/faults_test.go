@@ -35,7 +35,10 @@ func tryFlush(t testing.TB, d *store.Directory, l *store.Log) error {
 	}
 	work, dirty := l.BeginSync()
 	if !dirty {
-		return errors.New("nothing to sync")
+		if l.Flushed() < l.End() {
+			return errors.New("nothing to sync, though not all is flushed")
+		}
+		return nil
 	}
 	for _, r := range s.Sync(nil, []store.SyncWork{work}) {
 		if _, _, err := l.Synced(r); err != nil {

@@ -24,7 +24,15 @@ type health struct {
 	path    string
 	// down is run once, before the error can be seen by anybody.
 	down func(cause error) error
+
+	// awake counts the logs whose active segment is open, awakeMax is how many may
+	// stay so when they have nothing to sync; 0: all.
+	awake    atomic.Int64
+	awakeMax int64
 }
+
+// crowded tells whether a log that needs no descriptor now should give it back.
+func (h *health) crowded() bool { return h.awakeMax > 0 && h.awake.Load() > h.awakeMax }
 
 // check is nil while the directory is sound.
 func (h *health) check() error {
@@ -56,8 +64,9 @@ func (h *health) close() {
 	h.offline.CompareAndSwap(nil, &Error{Code: CodeOffline, Message: "data directory " + h.path + " was closed", Err: ErrClosed})
 }
 
-// sift turns an error of the disk into what the caller shall see: a full disk is
-// an answer, anything else takes the directory offline. Nil stays nil.
+// sift turns an error of the disk into what the caller shall see: a full disk and
+// a lack of descriptors are answers, anything else takes the directory offline. Nil
+// stays nil.
 func (h *health) sift(err error, doing string) error {
 	switch {
 	case err == nil:
@@ -67,6 +76,12 @@ func (h *health) sift(err error, doing string) error {
 			Code:    CodeNoSpace,
 			Message: fmt.Sprintf("%s: the disk that holds %s is full: %v; free space or extend it, the broker resumes by itself", doing, h.path, err),
 			Err:     errors.Join(ErrNoSpace, err),
+		}
+	case IsExhausted(err):
+		return &Error{
+			Code:    CodeDescriptors,
+			Message: fmt.Sprintf("%s: too many open files: %v; raise the limit (ulimit -n, LimitNOFILE of systemd), the broker goes on by itself", doing, err),
+			Err:     errors.Join(ErrExhausted, err),
 		}
 	default:
 		return h.fail(fmt.Errorf("%s: %w", doing, err))

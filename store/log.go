@@ -52,6 +52,12 @@ type Log struct {
 	header        []byte     // scratch for one header, so that reading it allocates nothing
 	closed        bool
 
+	unmade  bool         // so does the directory's name, and its identity
+	unnamed bool         // the active segment's name waits for the first append, to be synced with it
+	awake   bool         // counted as having its active segment open
+	opened  []*segment   // closed segments that may be open, oldest first
+	idleAt  ident.Offset // the end when the log was last asked whether it is idle
+
 	// shared is what a flush round touches while the owner goes on.
 	shared struct {
 		sync.Mutex
@@ -94,6 +100,8 @@ func OpenLog(o LogOptions) (*Log, Recovery, error) {
 	if err != nil {
 		return nil, Recovery{}, errors.Join(fmt.Errorf("open the log of %s in %s: %w", o.Partition, o.Path, err), l.releaseAll())
 	}
+	l.noteAwake()
+	l.rest()
 	return l, r, nil
 }
 
@@ -235,6 +243,9 @@ func (l *Log) rememberFile() error {
 	if l.slot == nil {
 		return nil
 	}
+	if err := l.reach(l.active); err != nil {
+		return err
+	}
 	id, err := l.active.file.file.Identity()
 	if err != nil {
 		return err
@@ -270,6 +281,9 @@ func (l *Log) closeClean() error {
 	if err := l.usable(); err != nil {
 		return err
 	}
+	if err := l.wake(); err != nil {
+		return err
+	}
 	if err := l.snapshotProducers(); err != nil {
 		return err
 	}
@@ -290,5 +304,6 @@ func (l *Log) releaseAll() error {
 	for _, s := range l.segments {
 		err = errors.Join(err, s.release())
 	}
+	l.noteAsleep()
 	return errors.Join(err, l.dirty.release())
 }

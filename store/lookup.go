@@ -151,6 +151,9 @@ func (l *Log) topBetween(s *segment, upTo ident.Offset) (moment, error) {
 
 // batchAt reads the batch of size bytes at pos and verifies it.
 func (l *Log) batchAt(s *segment, pos int64, size int) (record.View, error) {
+	if err := l.reach(s); err != nil {
+		return nil, err
+	}
 	v := record.View(make([]byte, size))
 	if _, err := s.file.file.ReadAt(v, pos); err != nil {
 		if isShort(err) {

@@ -43,8 +43,8 @@ func (l *Log) Read(from, upTo ident.Offset, bytesMax int, minOne bool) (Region, 
 // cutRegion makes the region of segment i that begins at pos.
 func (l *Log) cutRegion(i int, pos int64, upTo ident.Offset, bytesMax int64, minOne bool) (Region, error) {
 	s := l.segments[i]
-	if err := s.open(l.onFail); err != nil {
-		return Region{}, l.health.sift(err, "open "+s.name(suffixLog))
+	if err := l.reach(s); err != nil {
+		return Region{}, err
 	}
 	limit, next := s.size, upTo
 	switch {
@@ -199,11 +199,11 @@ func sizeOf(h record.View) int {
 // call. ErrDamaged when there is none.
 func (l *Log) headerAt(s *segment, pos int64) (record.View, error) {
 	h := record.View(l.header)
-	if s == l.active && s.size-pos <= mappedTail && pos+record.HeaderSize <= int64(len(s.file.bytes)) {
+	if s == l.active && s.file != nil && s.size-pos <= mappedTail && pos+record.HeaderSize <= int64(len(s.file.bytes)) {
 		copy(h, s.file.bytes[pos:])
 	} else {
-		if err := s.open(l.onFail); err != nil {
-			return nil, l.health.sift(err, "open "+s.name(suffixLog))
+		if err := l.reach(s); err != nil {
+			return nil, err
 		}
 		if _, err := s.file.file.ReadAt(h, pos); err != nil {
 			if isShort(err) {

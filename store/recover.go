@@ -153,17 +153,20 @@ func (v *recovery) identify() (fresh bool, err error) {
 	return false, nil
 }
 
-// make creates the directory and its identity, durably.
+// make creates the directory and its identity. They are synced with the first
+// append, before anything in them is acknowledged: thousands of partitions are
+// made in the time of one sync each.
 func (v *recovery) make() error {
 	l := v.l
 	if err := l.o.FS.MkdirAll(l.o.Path, 0o755); err != nil {
 		return err
 	}
-	if err := replaceFile(l.o.FS, filepath.Join(l.o.Path, partitionMetaFile), encodePartitionMeta(l.o.Topic)); err != nil {
+	name := filepath.Join(l.o.Path, partitionMetaFile)
+	if err := putFile(l.o.FS, name, encodePartitionMeta(l.o.Topic), false); err != nil {
 		return err
 	}
-	v.r.Created = true
-	return syncDir(l.o.FS, filepath.Dir(l.o.Path))
+	v.r.Created, l.unmade = true, true
+	return nil
 }
 
 // list reads the directory: segments, snapshots, and what is to be tidied away.
@@ -195,10 +198,13 @@ func (v *recovery) list() error {
 	slices.SortFunc(l.segments, func(a, b *segment) int { return int(min(max(a.base-b.base, -1), 1)) })
 	slices.Sort(l.snapshots)
 	for _, s := range l.segments {
-		if err := s.open(l.onFail); err != nil {
+		// They are opened one by one, when they are looked at: a log may have more
+		// segments than the process may have descriptors.
+		info, err := l.o.FS.Stat(s.name(suffixLog))
+		if err != nil {
 			return err
 		}
-		s.size = s.file.reserved.Load()
+		s.size = info.Size
 	}
 	return nil
 }
@@ -302,7 +308,7 @@ func (v *recovery) claim() error {
 		}
 		// One that ends at the mark was cut to its end after its last sync.
 		if l.segments[i+1].base >= l.flushed {
-			if err := l.soil(s); err != nil {
+			if err := l.soilOrSync(s); err != nil {
 				return err
 			}
 		}
@@ -312,8 +318,11 @@ func (v *recovery) claim() error {
 		}
 	}
 	l.dirty.active = l.dirty.active || l.flushed < l.end
-	if err := l.dirty.name(l.o.FS, l.o.Path); err != nil {
-		return err
+	l.unnamed = true
+	if l.dirty.active {
+		if err := l.wake(); err != nil {
+			return err
+		}
 	}
 	return l.rememberFile()
 }

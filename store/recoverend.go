@@ -28,6 +28,9 @@ func (v *recovery) runSameBoot() (done bool, err error) {
 		return false, nil
 	}
 	s := l.segments[i]
+	if err := l.reach(s); err != nil {
+		return false, err
+	}
 	id, err := s.file.file.Identity()
 	if err != nil {
 		return false, l.health.sift(err, "look at "+s.name(suffixLog))
@@ -158,6 +161,9 @@ func (v *recovery) replayBelow(n int, o ident.Offset) error {
 // cut makes a segment's file end at size.
 func (v *recovery) cut(s *segment, size int64) error {
 	l := v.l
+	if err := l.reach(s); err != nil {
+		return err
+	}
 	if s.file.reserved.Load() != size {
 		if err := s.file.file.Truncate(size); err != nil {
 			return l.health.sift(err, "cut "+s.name(suffixLog))

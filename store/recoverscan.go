@@ -11,6 +11,9 @@ import (
 // ends at or above o: on the batch of an index entry that the log confirms, or at
 // the segment's beginning. p is that entry; p.pos 0 is the beginning.
 func (v *recovery) resume(s *segment, o ident.Offset) (sc *scanner, p place, err error) {
+	if err := v.l.reach(s); err != nil {
+		return nil, p, err
+	}
 	if v.buf == nil {
 		v.buf = make([]byte, scanBuffer)
 	}
@@ -186,8 +189,8 @@ func (v *recovery) hurt(s *segment, sc *scanner, cause error, bound ident.Offset
 // rebuildIndexes builds both indexes of a segment of an open log from its batches.
 // What cannot be read is left out.
 func (l *Log) rebuildIndexes(s *segment) error {
-	if err := s.open(l.onFail); err != nil {
-		return l.health.sift(err, "open "+s.name(suffixLog))
+	if err := l.reach(s); err != nil {
+		return err
 	}
 	if err := errors.Join(s.index.forget(), s.times.reset()); err != nil {
 		return l.health.sift(err, "remove the indexes of "+s.name(suffixLog))

@@ -62,6 +62,9 @@ func (v *recovery) joins(t tail, next *segment) (bool, error) {
 	}
 	// A follower's batch that did not fit the reach of the former segment's
 	// offsets began this one, further on.
+	if err := v.l.reach(next); err != nil {
+		return false, err
+	}
 	var head [record.HeaderSize]byte
 	switch _, err := next.file.file.ReadAt(head[:], 0); {
 	case isShort(err):
@@ -75,6 +78,9 @@ func (v *recovery) joins(t tail, next *segment) (bool, error) {
 // closeSegment brings a verified segment that is not the last into the form of a
 // closed one. Damage below the mark stays in the file, for whoever can mend it.
 func (v *recovery) closeSegment(s *segment, t tail) error {
+	if err := v.l.reach(s); err != nil {
+		return err
+	}
 	if t.kept {
 		s.file.freeze()
 		s.size = t.pos
@@ -90,6 +96,9 @@ func (v *recovery) closeSegment(s *segment, t tail) error {
 func (v *recovery) finish(t tail) error {
 	l := v.l
 	s := l.segments[len(l.segments)-1]
+	if err := l.reach(s); err != nil {
+		return err
+	}
 	if lost := s.file.reserved.Load() - t.pos; t.torn && lost > 0 {
 		v.r.CutBytes += lost
 	}
@@ -184,6 +193,9 @@ func (v *recovery) positionOfMark(s *segment) (int64, error) {
 func (v *recovery) copySegment(i int, from int64, base ident.Offset) error {
 	l := v.l
 	s := l.segments[i]
+	if err := l.reach(s); err != nil {
+		return err
+	}
 	sc := newScanner(v.buf, s.file.file, from, s.size, base)
 	sc.check = true
 	for {

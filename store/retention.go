@@ -58,6 +58,7 @@ func (l *Log) ApplyRetention(now ident.Millis, hw ident.Offset) (Trimmed, error)
 		return Trimmed{Start: l.start}, err
 	}
 	l.reap(now)
+	l.restIdle()
 	n, err := l.retired(now, hw)
 	if err != nil {
 		return Trimmed{Start: l.start}, err

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -34,6 +35,20 @@ func (d *dirt) name(fs FS, path string) error {
 		return err
 	}
 	d.dirs = append(d.dirs, dir)
+	return nil
+}
+
+// identity notes that the partition directory at path is new, with its identity.
+func (d *dirt) identity(fs FS, path string) error {
+	meta, err := fs.OpenFile(filepath.Join(path, partitionMetaFile), os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	parent, err := fs.OpenDir(filepath.Dir(path))
+	if err != nil {
+		return errors.Join(err, meta.Close())
+	}
+	d.files, d.dirs = append(d.files, meta), append(d.dirs, parent)
 	return nil
 }
 
@@ -157,6 +172,9 @@ func (l *Log) Synced(r SyncResult) (flushed ident.Offset, moved bool, err error)
 	}
 	*j = syncJob{log: l, segments: j.segments[:0], files: j.files[:0], dirs: j.dirs[:0], epochs: j.epochs[:0]}
 	l.jobs = append(l.jobs, j)
+	if l.health.crowded() {
+		l.rest()
+	}
 	switch {
 	case r.Err != nil:
 		return l.flushed, false, r.Err
@@ -262,10 +280,10 @@ func (j *syncJob) finish(err error) SyncResult {
 	clear(j.files)
 	clear(j.dirs)
 	j.segments, j.files, j.dirs = j.segments[:0], j.files[:0], j.dirs[:0]
-	if err == nil && j.epochsErr != nil && !errors.Is(j.epochsErr, ErrNoSpace) {
+	if err == nil && j.epochsErr != nil && !IsRetriable(j.epochsErr) {
 		err = j.epochsErr
 	}
-	if err == nil && j.startErr != nil && !errors.Is(j.startErr, ErrNoSpace) {
+	if err == nil && j.startErr != nil && !IsRetriable(j.startErr) {
 		err = j.startErr
 	}
 	return SyncResult{Generation: j.generation, End: j.end, Err: err, job: j}
