@@ -95,7 +95,8 @@ func TestGoldenSession(t *testing.T) {
 	say("C-14:paid\nC-15:open\n", "produce", "orders", "--key-separator", ":", "-H", "source=test")
 	say("{\"key\":\"C-14\",\"value\":\"shipped\",\"timestamp\":1700000000000}\n", "produce", "orders", "--format", "json", "-z", "zstd")
 	say("x\n", "produce", "orders", "--partition", "7")
-	say("x\n", "produce", "orders", "--acks", "0", "--partition", "2")
+	say("", "topic", "create", "loose") // nobody knows when a record with acks 0 is there, so its topic is not looked at
+	say("x\n", "produce", "loose", "--acks", "0")
 	say("", "consume", "orders", "--partition", "1", "--format", "%p@%o %k %v %h\\n")
 	say("", "consume", "orders", "--partition", "1", "--from", "-1", "-o", "json")
 	say("", "consume", "orders", "--partition", "1", "--from", "5")
