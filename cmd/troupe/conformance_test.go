@@ -119,7 +119,7 @@ func TestGoldenSession(t *testing.T) {
 	text := b.String()
 	for pattern, replacement := range map[string]string{
 		regexp.QuoteMeta(p.addr()):           "BROKER",
-		`("id": |id +)"?[A-Za-z0-9_-]{22}"?`: "${1}ID",
+		`("id": |id:? +)"?[A-Za-z0-9_-]{22}"?`: "${1}ID",
 		`"timestamp":1[78]\d{11}`:            `"timestamp":NOW`,
 	} {
 		text = regexp.MustCompile(pattern).ReplaceAllString(text, replacement)
