@@ -91,6 +91,17 @@ func (d *Directory) SetStrict(tp ident.TopicPartition, on bool) error {
 	return d.writeLines(marksFile, d.marks(), true)
 }
 
+// ConfirmStrict sets the same flag with the next checkpoint. That is safe: a flag that
+// is lost makes a replica less trusted than it could be, and a thousand new partitions
+// do not write the marks a thousand times.
+func (d *Directory) ConfirmStrict(tp ident.TopicPartition) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if e := d.logs[tp]; e != nil {
+		e.strict = true
+	}
+}
+
 // Strict tells the flag as it was found or set.
 func (d *Directory) Strict(tp ident.TopicPartition) bool {
 	d.mu.Lock()

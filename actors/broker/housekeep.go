@@ -1,8 +1,6 @@
 package broker
 
 import (
-	"errors"
-
 	"github.com/troupe-broker/troupe/actors/runtime"
 	"github.com/troupe-broker/troupe/partition"
 	"github.com/troupe-broker/troupe/store"
@@ -20,8 +18,8 @@ func (p *partitionActor) retain(t *runtime.Turn) {
 	p.retention.Reset(millis(p.shared.settings.Load().RetentionCheckMs))
 	trimmed, err := p.file.ApplyRetention(p.now.Wall, p.machine.Offsets().HighWatermark)
 	switch {
-	case errors.Is(err, store.ErrNoSpace):
-		p.shared.sampled.noSpace(p.replica, err)
+	case store.IsRetriable(err):
+		p.shared.sampled.refused(p.replica, err)
 	case err != nil:
 		p.fail(t, err)
 		p.carryOut(t)
@@ -132,10 +130,11 @@ func (*strictMarked) Bytes() int { return 0 }
 
 // do implements job.
 func (j *markStrict) do(t *runtime.Turn) {
-	err := j.replica.dir.store.SetStrict(j.replica.tp, j.on)
-	if j.on && err == nil {
-		return // setting it late is safe, so nobody waits for it
+	if j.on {
+		j.replica.dir.store.ConfirmStrict(j.replica.tp) // setting it late is safe, so nobody waits for it
+		return
 	}
+	err := j.replica.dir.store.SetStrict(j.replica.tp, false)
 	_ = t.Send(j.replica.ref, &strictMarked{epoch: j.epoch, err: err}) // a partition that has stopped does not report
 }
 

@@ -65,9 +65,10 @@ const (
 	creditMin = 1 << 20
 	// buffersKept is how much of the credit's memory is kept for reuse, as a divisor.
 	buffersKept = 2
-	// ioWorkers and recoveryWorkers are the goroutines that wait for disks.
+	// ioWorkers and recoveryWorkers are the goroutines that wait for disks. Opening, closing and deleting a log is a few syncs, which a disk does
+	// together when they come together.
 	ioWorkers       = 4
-	recoveryWorkers = 2
+	recoveryWorkers = 16
 )
 
 // creditSize is the size of the pool.
