@@ -113,6 +113,11 @@ func (w *world) checkIndexes() {
 	}
 }
 
+// remembered are seeds that once found something the first ones do not.
+var remembered = []uint64{
+	307, // an identity that was not synced, of a log whose maker was killed
+}
+
 // TestNoCrashLosesWhatWasPromised cuts power and process at every point of random
 // histories: after each operation that changes, or could change, what is durable.
 func TestNoCrashLosesWhatWasPromised(t *testing.T) {
@@ -121,7 +126,7 @@ func TestNoCrashLosesWhatWasPromised(t *testing.T) {
 		count = 1
 	}
 	crashes := 0
-	for _, seed := range seeds(t, count) {
+	for _, seed := range append(seeds(t, count), remembered...) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		cfg := smallLog()
 		cfg.SegmentBytes = int32(3<<10 + r.IntN(8<<10))

@@ -50,6 +50,9 @@ func (l *Log) recover() (Recovery, error) {
 			v.mark = max(v.mark, v.slot.flushed)
 		}
 	}
+	// Nothing of the log was ever synced, so its identity may not have been either:
+	// the process that made it may have died before the first sync.
+	l.unmade = l.unmade || v.mark <= max(l.o.Hint.Start, 0)
 	if err := v.run(); err != nil {
 		return Recovery{}, err
 	}
