@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -218,5 +220,35 @@ func TestTheMetricsTellWhatHappened(t *testing.T) {
 	r.ReadyHandler().ServeHTTP(ready, httptest.NewRequest(http.MethodGet, "/readyz", nil))
 	if ready.Code != http.StatusServiceUnavailable {
 		t.Errorf("readyz: status %d after the stop", ready.Code)
+	}
+}
+
+func TestAMemoryFaultTakesOneReplicaOfflineAndTheOthersServe(t *testing.T) {
+	r := start(t)
+	r.harmed = true
+	r.createTopic("mapped", 2, "write.caching", "true")
+	c := r.raw()
+	for p := range int32(2) {
+		if got := c.produced(produce(9, 1, "mapped", p, batch("x"))); got.ErrorCode != 0 {
+			t.Fatal(got.ErrorCode)
+		}
+	}
+	// Somebody cuts the file under the mapping: the next touch of it is a SIGBUS.
+	if err := os.Truncate(filepath.Join(r.dir, "mapped-0", "00000000000000000000.log"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.produced(produce(9, 1, "mapped", 0, batch(strings.Repeat("y", 10_000)))); got.ErrorCode != 56 {
+		t.Errorf("error %d, want KAFKA_STORAGE_ERROR", got.ErrorCode)
+	}
+	for _, version := range []int16{9, 9} {
+		if got := c.produced(produce(version, 1, "mapped", 0, batch("z"))); got.ErrorCode != 56 {
+			t.Errorf("afterwards: error %d, want KAFKA_STORAGE_ERROR", got.ErrorCode)
+		}
+		if got := c.produced(produce(version, 1, "mapped", 1, batch("z"))); got.ErrorCode != 0 {
+			t.Errorf("the other partition: error %d", got.ErrorCode)
+		}
+	}
+	if !r.Ready() {
+		t.Error("one faulty replica takes the broker down")
 	}
 }

@@ -30,6 +30,7 @@ type socket struct {
 	clock runtime.Clock
 	self  *runtime.Ref // the session
 	wait  func(func()) // starts the waiting goroutine; its owner waits for it
+	stall time.Duration
 
 	once   sync.Once
 	closed chan struct{} // closed by Close
@@ -59,7 +60,7 @@ func newSocket(conn *net.TCPConn, clock runtime.Clock, wait func(func())) (*sock
 	if err != nil {
 		return nil, err
 	}
-	s := &socket{conn: conn, raw: raw, clock: clock, wait: wait, closed: make(chan struct{})}
+	s := &socket{conn: conn, raw: raw, clock: clock, wait: wait, stall: stalledWriteMax, closed: make(chan struct{})}
 	s.attempt, s.file, s.read = s.tryWrite, s.trySendFile, s.tryRead
 	return s, nil
 }
@@ -146,7 +147,7 @@ func (s *socket) WhenWritable() { s.wait(s.awaitWritable) }
 
 func (s *socket) awaitWritable() {
 	_, wall := s.clock.Now()
-	if err := s.conn.SetWriteDeadline(time.UnixMilli(int64(wall)).Add(stalledWriteMax)); err != nil {
+	if err := s.conn.SetWriteDeadline(time.UnixMilli(int64(wall)).Add(s.stall)); err != nil {
 		s.tell(&hangup{reason: err, broken: true})
 		return
 	}
