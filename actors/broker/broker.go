@@ -59,7 +59,7 @@ func Start(o Options, w World) (*Broker, error) {
 	}
 	dir, opened, err := store.OpenDirectory(store.DirectoryOptions{
 		FS: w.FS, Path: values.DataDir, Broker: ident.BrokerID(values.BrokerID), Rand: w.Rand, Generations: &store.Generations{}, Background: w.Background, Parallel: w.Parallel,
-		BallastBytes: w.BallastBytes, RaftReserveBytes: w.RaftReserveBytes,
+		OpenLogsMax: max(descriptorLimit()*logShare/100, logsMin), BallastBytes: w.BallastBytes, RaftReserveBytes: w.RaftReserveBytes,
 	})
 	if err != nil {
 		b.shared.facts.host.Stop()

@@ -72,11 +72,11 @@ func (p *partitionActor) writeBatch(t *runtime.Turn, w *partition.Write) {
 	if err != nil {
 		p.failed.Code = wire.KafkaStorageError
 		p.machine.Step(p.now, &p.failed, &p.out)
-		if !errors.Is(err, store.ErrNoSpace) {
+		if !store.IsRetriable(err) {
 			p.fail(t, err)
 			return
 		}
-		p.shared.sampled.noSpace(p.replica, err)
+		p.shared.sampled.refused(p.replica, err)
 		return
 	}
 	s := &p.replica.stats
@@ -164,6 +164,9 @@ func (p *partitionActor) readRefusal(t *runtime.Turn, err error) wire.ErrorCode 
 	case errors.Is(err, store.ErrDamaged):
 		p.shared.sampled.damaged(p.replica, err)
 		return wire.CorruptMessage
+	case store.IsRetriable(err):
+		p.shared.sampled.refused(p.replica, err)
+		return wire.KafkaStorageError
 	}
 	p.shared.lost(t, p.replica.dir, err)
 	return wire.KafkaStorageError

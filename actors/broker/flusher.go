@@ -142,7 +142,7 @@ func (f *flusher) sync(t *runtime.Turn) {
 	ended, _ := t.System().Now()
 	f.shared.metrics.flushed(f.dir, len(f.works), ended-began)
 	for i := range f.results {
-		if err := f.results[i].Err; err != nil && !errors.Is(err, store.ErrNoSpace) {
+		if err := f.results[i].Err; err != nil && !store.IsRetriable(err) {
 			f.lose(t, err)
 		}
 		r := f.owners[i]
@@ -172,8 +172,8 @@ func (f *flusher) checkpoint(t *runtime.Turn) {
 	}
 	switch err := f.dir.store.Checkpoint(); {
 	case err == nil:
-	case errors.Is(err, store.ErrNoSpace):
-		f.log.Warn().Err(err).Msg("checkpoints could not be written; they will be, when the disk has space again")
+	case store.IsRetriable(err):
+		f.log.Warn().Err(err).Msg("checkpoints could not be written; it will be tried again")
 	default:
 		f.lose(t, err)
 	}

@@ -3,6 +3,7 @@ package broker
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/troupe-broker/troupe/actors/runtime"
 	"github.com/troupe-broker/troupe/partition"
@@ -62,7 +63,7 @@ func (j *openLog) do(t *runtime.Turn) {
 
 // open asks the pool for the log.
 func (p *partitionActor) open(t *runtime.Turn) {
-	p.held = false
+	p.held, p.opening = false, true
 	_, wall := t.Now()
 	j := &openLog{replica: p.replica, config: p.settings.log, wall: wall, max: p.settings.machine.ProducersMax}
 	j.producers = func(dst []record.ProducerEntry) []record.ProducerEntry {
@@ -78,6 +79,8 @@ func (p *partitionActor) open(t *runtime.Turn) {
 func (p *partitionActor) openedLog(t *runtime.Turn, o *opened) {
 	p.opening = false
 	switch {
+	case store.IsRetriable(o.err):
+		p.openLater(t, o.err)
 	case o.err != nil:
 		p.unopened(t, o.err)
 	case p.refuseAll != nil:
@@ -87,6 +90,20 @@ func (p *partitionActor) openedLog(t *runtime.Turn, o *opened) {
 		p.serve(t, o)
 	}
 	p.takeWaiting(t)
+}
+
+// openRetry is the pause before a log is opened again that could not be for lack of space or descriptors.
+const openRetry = time.Second
+
+// openLater refuses service until the log can be opened, which is tried again and again: nothing is wrong with what is stored.
+func (p *partitionActor) openLater(t *runtime.Turn, err error) {
+	p.replica.stats.offline.Store(true)
+	p.shared.sampled.refused(p.replica, err)
+	if p.reopen == nil {
+		p.reopen = t.NewTimer(signalOpen)
+	}
+	p.reopen.Reset(openRetry)
+	p.settled(t)
 }
 
 // unopened leaves the replica offline: everybody hears KAFKA_STORAGE_ERROR.
@@ -102,6 +119,7 @@ func (p *partitionActor) unopened(t *runtime.Turn, err error) {
 // serve starts the machine on the log.
 func (p *partitionActor) serve(t *runtime.Turn, o *opened) {
 	p.file = o.file
+	p.replica.stats.offline.Store(false)
 	p.file.Configure(p.settings.log)
 	p.segments = p.file.Segments()
 	state := partition.LogState{

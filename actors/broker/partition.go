@@ -50,6 +50,7 @@ type partitionActor struct {
 	dirty     bool // the flusher was asked and has not come yet
 	unready   bool // Root waits to hear that this replica is as durable as its mark says
 	retention *runtime.Timer
+	reopen    *runtime.Timer // tries again to open the log
 
 	appended  partition.Appended // commands that are used again and again
 	failed    partition.AppendFailed

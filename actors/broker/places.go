@@ -8,8 +8,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// descriptorShare is the part of the process's file descriptors, in percent, that connections may use; the rest is the storage's.
-const descriptorShare = 80
+// The parts of the process's file descriptors, in percent, that connections may use and that logs may keep while they rest. What is left is for what
+// comes and goes: segments that are read, indexes, flush rounds.
+const (
+	descriptorShare = 80
+	logShare        = 10
+	logsMin         = 64 // of the logs that may stay open, whatever the limit
+)
+
+// descriptorLimit is how many descriptors the process may have.
+func descriptorLimit() int {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > 1<<30 {
+		return 1 << 30
+	}
+	return int(limit.Cur)
+}
 
 // places counts the connections of a broker, all listeners together.
 type places struct {
@@ -24,12 +38,8 @@ type places struct {
 }
 
 func newPlaces() *places {
-	p := &places{descriptors: 1 << 30, byIP: make(map[netip.Addr]int)}
+	p := &places{descriptors: max(descriptorLimit()*descriptorShare/100, 1), byIP: make(map[netip.Addr]int)}
 	p.changed = sync.NewCond(&p.mu)
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err == nil && limit.Cur < 1<<30 {
-		p.descriptors = max(int(limit.Cur)*descriptorShare/100, 1)
-	}
 	return p
 }
 

@@ -92,8 +92,15 @@ func (s *sampledLog) warn(code string, r *replica, what string) {
 	}
 }
 
-// noSpace tells that a disk is full.
-func (s *sampledLog) noSpace(r *replica, err error) {
+// refused tells that a disk is full, or that descriptors have run out.
+func (s *sampledLog) refused(r *replica, err error) {
+	if store.IsExhausted(err) {
+		if skipped, ok := s.due(codeDescriptors); ok {
+			s.log.Error().Str("topic", r.tp.Topic).Int32("partition", r.tp.Partition).Int("skipped", skipped).Err(err).
+				Msg(codeDescriptors + ": too many open files: what needs one is refused with a retriable error")
+		}
+		return
+	}
 	if skipped, ok := s.due(codeDiskFull); ok {
 		s.log.Error().Str("topic", r.tp.Topic).Int32("partition", r.tp.Partition).Int("skipped", skipped).Err(err).
 			Msg(codeDiskFull + ": the disk is full: writes are refused with a retriable error, reads go on; delete topics or records, or add space")
