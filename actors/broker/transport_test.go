@@ -95,10 +95,14 @@ func TestASocketSaysWhenItCanBeWrittenAgainAndWhenNobodyReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-drained
-	fill()
-	s.WhenWritable()
-	if h, ok := told().(*hangup); !ok || !errors.Is(h.reason, errStalled) || !h.broken {
-		t.Errorf("told %v, want that nobody reads", h)
+	m := runtime.Message(signalWritable)
+	for m == signalWritable { // the kernel may still find room on the other side
+		fill()
+		s.WhenWritable()
+		m = told()
+	}
+	if h, ok := m.(*hangup); !ok || !errors.Is(h.reason, errStalled) || !h.broken {
+		t.Errorf("told %v, want that nobody reads", m)
 	}
 	s.Close()
 	s.Close() // twice does no harm
