@@ -94,7 +94,7 @@ func (p *Pool) worker(sys *System) {
 		if m == nil {
 			break
 		}
-		r.visit(m, slot{}, &budget{turns: turnsMax})
+		r.visit(m, &budget{turns: turnsMax})
 		r.Run()
 	}
 	ended = true

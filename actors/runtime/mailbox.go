@@ -16,8 +16,8 @@ const batchMax = 64
 // through offer.
 //
 // Exactly one goroutine at a time owns the right to run: whoever turned claimed
-// from false to true. A Runner that claimed an idle actor carries the first message
-// in its own list, so the uncontended way through costs two lock pairs.
+// from false to true. The message that claimed an idle actor is kept beside the queue, as
+// first, so the uncontended way through costs two lock pairs and no queueing.
 type mailbox struct {
 	// Fixed at spawn.
 	sys  *System
@@ -28,6 +28,9 @@ type mailbox struct {
 	done chan struct{}
 	wake chan struct{} // blocking actors: holds a token while claimed and waiting
 	cell cell
+
+	inPlace bool // senders run its turns
+	plain   bool // its turns are neither recorded nor may they fault
 
 	// more is set when a look under mu is needed before the next turn: anything is
 	// queued, or the actor is not simply running.
@@ -47,7 +50,7 @@ type mailbox struct {
 	stopAsked bool
 	dead      bool // stopped for good
 
-	count     int // queued, carried by a Runner, and in the running turn
+	count     int // queued, first, and in the running turn
 	bytes     int
 	countHigh int
 	bytesHigh int
@@ -55,6 +58,7 @@ type mailbox struct {
 	failures failures
 
 	// Owned by whoever holds the claim.
+	first   slot // the message that claimed, when the queue was empty
 	invoker actor.MessageInvoker
 	timers  timerSet
 }
@@ -72,6 +76,8 @@ func newMailbox(sys *System, parent *mailbox, spec Spec) *mailbox {
 	if spec.Blocking && sys.dispatcher.blocks() {
 		m.wake = make(chan struct{}, 1)
 	}
+	m.inPlace = m.wake == nil && sys.inPlace
+	m.plain = !sys.traced && !spec.PanicOnFault
 	return m
 }
 
@@ -139,15 +145,15 @@ func (m *mailbox) UserMessageCount() int {
 }
 
 // offer queues one message. When it claimed the actor, the caller must see to it
-// that the actor is visited: with carry, the message itself is in the caller's hand.
-func (m *mailbox) offer(msg Message, carry bool) (size int, claimed bool, err error) {
-	size = msg.Bytes()
+// that the actor is visited. With carry, the message may pass by the queue.
+func (m *mailbox) offer(msg Message, carry bool) (claimed bool, err error) {
+	size := msg.Bytes()
 	m.mu.Lock()
 	if err := m.admit(size); err != nil {
 		m.rejects++
 		m.mu.Unlock()
 		reject(msg, err)
-		return size, false, err
+		return false, err
 	}
 	m.count++
 	m.bytes += size
@@ -161,12 +167,14 @@ func (m *mailbox) offer(msg Message, carry bool) (size int, claimed bool, err er
 	if ready {
 		m.claimed = true
 	}
-	if !ready || !carry {
+	if ready && carry {
+		m.first = slot{msg, size}
+	} else {
 		m.queue.push(slot{msg, size})
 		m.more.Store(true)
 	}
 	m.mu.Unlock()
-	return size, ready, nil
+	return ready, nil
 }
 
 // admit checks the state and the bounds. mu is held.
@@ -184,7 +192,7 @@ func (m *mailbox) admit(size int) error {
 
 // post sends from anywhere; the dispatcher runs the turn.
 func (m *mailbox) post(msg Message) error {
-	_, claimed, err := m.offer(msg, false)
+	claimed, err := m.offer(msg, false)
 	if claimed {
 		m.dispatch()
 	}
@@ -205,6 +213,15 @@ func (m *mailbox) dispatch() {
 func (m *mailbox) putBack(s slot) {
 	m.queue.pushFront(s)
 	m.more.Store(true)
+}
+
+// queueFirst puts the message that claimed to the front of the queue: something came
+// before the actor could be visited, or somebody else will. mu is held.
+func (m *mailbox) queueFirst() {
+	if m.first.msg != nil {
+		m.putBack(m.first)
+		m.first.msg = nil
+	}
 }
 
 // fire queues the message of a timer. Timers are not bounded by CountMax: an actor
@@ -288,7 +305,7 @@ func (m *mailbox) loop() {
 	}()
 	r := NewRunner(m.sys)
 	for range m.wake {
-		r.visit(m, slot{}, &budget{turns: 1})
+		r.visit(m, &budget{turns: 1})
 		r.Run()
 		if m.dead {
 			break

@@ -29,7 +29,7 @@ var errGoexit = errors.New("turn called runtime.Goexit")
 // the receivers wait for ever.
 type Runner struct {
 	sys   *System
-	ready []entry
+	ready []*mailbox
 	head  int
 	turn  Turn
 	inRun bool
@@ -41,12 +41,6 @@ type Runner struct {
 	// Set by a crash: messages that went back to the mailbox.
 	kept      int
 	keptBytes int
-}
-
-// entry is a claimed actor and the message that claimed it.
-type entry struct {
-	mb    *mailbox
-	first slot
 }
 
 // NewRunner makes the Runner of one goroutine.
@@ -61,16 +55,15 @@ func NewRunner(sys *System) *Runner {
 // has been answered through Reject by the time Send returns the error.
 func (r *Runner) Send(to *Ref, m Message) error {
 	mb := to.mb
-	carry := mb.wake == nil && mb.sys.inPlace
-	size, claimed, err := mb.offer(m, carry)
-	if !claimed {
+	claimed, err := mb.offer(m, mb.inPlace)
+	switch {
+	case !claimed:
 		return err
-	}
-	if !carry {
+	case mb.inPlace:
+		r.ready = append(r.ready, mb)
+	default:
 		mb.dispatch()
-		return nil
 	}
-	r.ready = append(r.ready, entry{mb, slot{m, size}})
 	return nil
 }
 
@@ -87,11 +80,11 @@ func (r *Runner) Run() {
 	r.inRun = true
 	b := budget{turns: turnsMax}
 	for r.head < len(r.ready) && b.turns > 0 {
-		e := r.ready[r.head]
-		r.ready[r.head] = entry{}
+		m := r.ready[r.head]
+		r.ready[r.head] = nil
 		r.head++
-		r.visit(e.mb, e.first, &b)
-		if r.head < len(r.ready) && b.spent(e.mb.sys.real) {
+		r.visit(m, &b)
+		if r.head < len(r.ready) && b.spent(m.sys.real) {
 			break
 		}
 	}
@@ -110,12 +103,12 @@ func (r *Runner) Flush() { r.handOver() }
 // handOver gives all claimed actors to the dispatcher.
 func (r *Runner) handOver() {
 	for ; r.head < len(r.ready); r.head++ {
-		e := r.ready[r.head]
-		r.ready[r.head] = entry{}
-		e.mb.mu.Lock()
-		e.mb.putBack(e.first)
-		e.mb.mu.Unlock()
-		e.mb.dispatch()
+		m := r.ready[r.head]
+		r.ready[r.head] = nil
+		m.mu.Lock()
+		m.queueFirst()
+		m.mu.Unlock()
+		m.dispatch()
 	}
 	r.emptied()
 }
@@ -163,20 +156,15 @@ func (b *budget) spent(clock *RealClock) bool {
 }
 
 // visit runs turns of a claimed actor until nothing is queued or the budget is spent.
-// first is the message that the claim carries, if any.
-func (r *Runner) visit(m *mailbox, first slot, b *budget) {
-	n := 0
-	switch {
-	case first.msg == nil:
+func (r *Runner) visit(m *mailbox, b *budget) {
+	n := 1
+	if m.first.msg != nil && !m.more.Load() {
+		r.batch[0], r.sizes[0], r.bytes = m.first.msg, m.first.bytes, m.first.bytes
+		m.first.msg = nil
+	} else {
 		m.mu.Lock()
+		m.queueFirst()
 		n = m.take(r, b)
-	case m.more.Load():
-		m.mu.Lock()
-		m.putBack(first)
-		n = m.take(r, b)
-	default:
-		r.batch[0], r.sizes[0], r.bytes = first.msg, first.bytes, first.bytes
-		n = 1
 	}
 	for n > 0 {
 		r.runTurn(m, n)
@@ -297,21 +285,30 @@ func (r *Runner) handleSystem(m *mailbox, msg any) {
 // runTurn gives the batch to the behaviour. A panic ends here.
 func (r *Runner) runTurn(m *mailbox, n int) {
 	r.turn.mb, r.turn.looked = m, false
-	if m.sys.traced {
-		m.sys.dispatcher.record(m, r.batch[:n])
-	}
-	if m.spec.PanicOnFault {
-		before := debug.SetPanicOnFault(true)
+	if m.plain {
 		r.protect(m, n)
-		debug.SetPanicOnFault(before)
 	} else {
-		r.protect(m, n)
+		r.runSpecial(m, n)
 	}
 	if n == 1 {
 		r.batch[0] = nil // the usual case, at a fifth of the price
 		return
 	}
 	clear(r.batch[:n])
+}
+
+// runSpecial runs a turn that is recorded, or whose memory faults are facts.
+func (r *Runner) runSpecial(m *mailbox, n int) {
+	if m.sys.traced {
+		m.sys.dispatcher.record(m, r.batch[:n])
+	}
+	if !m.spec.PanicOnFault {
+		r.protect(m, n)
+		return
+	}
+	before := debug.SetPanicOnFault(true)
+	r.protect(m, n)
+	debug.SetPanicOnFault(before)
 }
 
 // protect catches the panic of a turn.

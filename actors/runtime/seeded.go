@@ -69,7 +69,7 @@ func (d *Seeded) Step() bool {
 	if d.runner == nil {
 		d.runner = NewRunner(m.sys)
 	}
-	d.runner.visit(m, slot{}, &budget{turns: 1})
+	d.runner.visit(m, &budget{turns: 1})
 	d.runner.Run()
 	d.steps++
 	return d.failed == nil
