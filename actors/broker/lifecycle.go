@@ -18,7 +18,7 @@ type lifecycleActor struct {
 	log       zerolog.Logger
 	register  cluster.RegisterBroker // what to say of this run
 	serving   func()                 // told once, when the broker is unfenced
-	ready     bool                   // the replicas serve
+	ready     bool                   // the replicas that were here at the start serve
 	known     bool                   // Root has said whether they do
 	epoch     ident.BrokerEpoch      // NoBrokerEpoch: not registered
 	unfenced  bool
@@ -66,8 +66,10 @@ func (l *lifecycleActor) Turn(t *runtime.Turn, batch []runtime.Message) {
 	for _, m := range batch {
 		switch m := m.(type) {
 		case *readiness:
-			l.known, l.ready = true, m.unready == 0
-			l.hurry(t)
+			if l.known = true; m.unready == 0 && !l.ready {
+				l.ready = true // for good: topics created later are not waited for
+				l.hurry(t)
+			}
 		case *heard:
 			l.heard(t, m.reply)
 		case *leave:

@@ -109,6 +109,10 @@ func (s *session) startProduce(t *runtime.Turn, req request, body []byte) (opera
 			w.Refuse(unknownTopic(req.header.Version >= produceTopicIDs), "")
 			continue
 		}
+		if topic.internal && s.client.ID != adminClient {
+			w.Refuse(wire.InvalidTopicException, "an internal topic is written by the broker alone")
+			continue
+		}
 		r, missing := topic.replica(it.Partition)
 		if r == nil {
 			w.Refuse(missing.code, "")
@@ -151,6 +155,9 @@ const (
 	produceZstd     = 7  // the first that may carry zstd (KIP-110)
 	produceTopicIDs = 13 // the first that names topics by id (KIP-516)
 )
+
+// adminClient is the client id that Kafka lets write to internal topics (AdminUtils in Kafka's tools).
+const adminClient = "__admin_client"
 
 // add makes the write of one partition of the request, in memory of an earlier one.
 func (op *produceOp) add(self *runtime.Ref, it *wire.ProduceIterator) *produceWrite {

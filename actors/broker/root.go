@@ -134,7 +134,7 @@ func (r *rootActor) settingsOf(image *cluster.Image, topic string) topicSettings
 func (r *rootActor) putTopic(t *runtime.Turn, image *cluster.Image, to, from *cluster.Topic) {
 	table := r.edit()
 	settings := r.settingsOf(image, to.Name)
-	e := &topicEntry{name: to.Name, id: to.ID, rules: settings.rules, image: to, replicas: make([]*replica, len(to.Partitions))}
+	e := &topicEntry{name: to.Name, id: to.ID, rules: settings.rules, image: to, internal: to.Internal(), replicas: make([]*replica, len(to.Partitions))}
 	if old := table.byID[to.ID]; old != nil {
 		copy(e.replicas, old.replicas)
 		if from == nil || !slices.Equal(from.Configs, to.Configs) {

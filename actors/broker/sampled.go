@@ -53,7 +53,11 @@ func (s *sampledLog) due(code string) (skipped int, ok bool) {
 func (s *sampledLog) closed(c *handler.Client, reason error) {
 	code := codeOf(reason)
 	if skipped, ok := s.due(code); ok {
-		s.log.Warn().Str("client", c.ID).Stringer("address", c.Address).Str("software", c.SoftwareName).Int("skipped", skipped).Err(reason).Msg("connection closed")
+		level := zerolog.WarnLevel
+		if code == codeIdle {
+			level = zerolog.DebugLevel // it is what idle clients expect
+		}
+		s.log.WithLevel(level).Str("client", c.ID).Stringer("address", c.Address).Str("software", c.SoftwareName).Int("skipped", skipped).Err(reason).Msg("connection closed")
 	}
 }
 

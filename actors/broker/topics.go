@@ -28,6 +28,7 @@ type topicEntry struct {
 	rules    *record.Rules
 	replicas []*replica // the index is the partition; nil: no replica here
 	image    *cluster.Topic
+	internal bool // one of Kafka's internal topics: clients do not write to it
 }
 
 // replica is one partition hosted here, as others see it.

@@ -2,6 +2,7 @@ package broker_test
 
 import (
 	"crypto/rand"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -249,5 +250,46 @@ func TestATopicIsCreatedByAskingForIt(t *testing.T) {
 	cl = off.client(kgo.AllowAutoTopicCreation(), kgo.DefaultProduceTopic("automatic"), kgo.UnknownTopicRetries(1))
 	if err := cl.ProduceSync(within(t, 10*time.Second), kgo.StringRecord("x")).FirstErr(); err == nil {
 		t.Error("a topic was created though auto.create.topics.enable is false")
+	}
+}
+
+func TestNewTopicsDoNotDisturbThoseThatServe(t *testing.T) {
+	r := start(t)
+	r.createTopic("serving", 1, "write.caching", "true")
+	r.stop()
+	r = startIn(t, r.dir)
+	c := r.raw()
+	created := make(chan error, 1)
+	go func() {
+		adm := kadm.NewClient(r.client())
+		for i := range 20 {
+			if _, err := adm.CreateTopic(within(t, 20*time.Second), 3, 1, nil, fmt.Sprintf("new-%d", i)); err != nil {
+				created <- err
+				return
+			}
+		}
+		created <- nil
+	}()
+	for n := 0; ; n++ {
+		if p := c.produced(produce(9, -1, "serving", 0, batch("x"))); p.ErrorCode != 0 {
+			t.Fatalf("write %d while topics are created: error %d", n, p.ErrorCode)
+		}
+		select {
+		case err := <-created:
+			if err != nil {
+				t.Fatal(err)
+			}
+			return
+		default:
+		}
+	}
+}
+
+func TestClientsDoNotWriteToInternalTopics(t *testing.T) {
+	r := start(t)
+	r.createTopic("__consumer_offsets", 1)
+	c := r.raw()
+	if p := c.produced(produce(9, 1, "__consumer_offsets", 0, batch("x"))); p.ErrorCode != 17 {
+		t.Errorf("error %d, want INVALID_TOPIC_EXCEPTION", p.ErrorCode)
 	}
 }

@@ -1,0 +1,63 @@
+package broker_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// forget has the kernel drop a file from the page cache, and says whether it did.
+func forget(t *testing.T, name string) bool {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
+		return false
+	}
+	_, err = unix.Preadv2(int(f.Fd()), [][]byte{make([]byte, 1)}, 1<<18, unix.RWF_NOWAIT)
+	return err == unix.EAGAIN
+}
+
+func TestColdRecordsAreReadByThePoolAndArriveUnharmed(t *testing.T) {
+	r := start(t)
+	r.createTopic("cold", 1, "segment.bytes", "1048576")
+	c := r.raw()
+	c.fill("cold", 0, 40, 100_000)
+	if !forget(t, filepath.Join(r.dir, "cold-0", "00000000000000000000.log")) {
+		t.Skip("this file system keeps what it was told to forget")
+	}
+	jobs := func() uint64 {
+		n := uint64(0)
+		for _, a := range r.sys.Actors() {
+			if filepath.Base(a.Name)[:3] == "io-" {
+				n += a.Messages
+			}
+		}
+		return n
+	}
+	before := jobs()
+	var offset int64
+	for offset < 10 {
+		p := c.fetched(fetch(11, "cold", 0, offset))
+		if p.ErrorCode != 0 || len(p.RecordBatches) < 100_000 {
+			t.Fatalf("at %d: error %d, %d bytes", offset, p.ErrorCode, len(p.RecordBatches))
+		}
+		for rest := p.RecordBatches; len(rest) > 0; offset++ {
+			n := 12 + int(uint32(rest[8])<<24|uint32(rest[9])<<16|uint32(rest[10])<<8|uint32(rest[11]))
+			want := bytes.Repeat([]byte{byte('a' + offset%26)}, 100_000)
+			if !bytes.Contains(rest[:n], want) {
+				t.Fatalf("record %d differs", offset)
+			}
+			rest = rest[n:]
+		}
+	}
+	if jobs() == before {
+		t.Error("cold records were read on somebody's turn")
+	}
+}
