@@ -324,6 +324,9 @@ func (r *rootActor) removeLeftovers(t *runtime.Turn) {
 			if e := table.byID[l.Topic]; e != nil && e.name == l.Partition.Topic && int(l.Partition.Partition) < len(e.replicas) && e.replicas[l.Partition.Partition] != nil {
 				continue
 			}
+			if r.removing[l.Partition] != nil {
+				continue // its deletion was replayed a moment ago, and its replica is at it
+			}
 			r.log.Info().Str("topic", l.Partition.Topic).Int32("partition", l.Partition.Partition).Msg("deleting what is left of a deleted topic")
 			_ = d.recovery.give(t, &deleteLeftover{dir: d, log: l, logger: r.log}) // the next start finds it again
 		}
