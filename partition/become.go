@@ -12,7 +12,9 @@ func (m *Machine) become(now Now, c *Become, out *Out) {
 	if m.role == Stopped {
 		return
 	}
-	if c.LeaderEpoch < m.leaderEpoch ||
+	// Until the first Become the log says which epoch was reached: after a restart the
+	// metadata log is replayed from its last snapshot, through records of long ago.
+	if c.LeaderEpoch < max(m.leaderEpoch, m.epochs.last()) ||
 		c.LeaderEpoch == m.leaderEpoch && c.PartitionEpoch <= m.partitionEpoch {
 		out.note(Note{Kind: NoteStaleBecome, LeaderEpoch: c.LeaderEpoch})
 		return

@@ -31,6 +31,14 @@ func (l *epochList) assign(e ident.LeaderEpoch, start ident.Offset) bool {
 	return true
 }
 
+// last is the newest epoch, ident.NoLeaderEpoch when there is none.
+func (l *epochList) last() ident.LeaderEpoch {
+	if n := len(l.entries); n > 0 {
+		return l.entries[n-1].Epoch
+	}
+	return ident.NoLeaderEpoch
+}
+
 // trim forgets what lies wholly below start. The epoch that start belongs to now
 // begins there.
 func (l *epochList) trim(start ident.Offset) {
