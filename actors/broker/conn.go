@@ -18,10 +18,11 @@ type conn struct {
 }
 
 var (
-	errStalled = &limitError{codeStalledWrite, "the peer took no byte of an answer for 30 s"}
-	errRevoked = &limitError{codeStalledRead, "a request stopped arriving while others waited for its memory"}
-	errIdle    = &limitError{codeIdle, "nothing was asked for connections.max.idle.ms"}
-	errDrained = errors.New("the broker stops")
+	errStalled  = &limitError{codeStalledWrite, "the peer took no byte of an answer for 30 s"}
+	errRevoked  = &limitError{codeStalledRead, "a request stopped arriving while others waited for its memory"}
+	errWithheld = &limitError{codeStalledWrite, "the peer took no byte of an answer while others waited for its memory"}
+	errIdle     = &limitError{codeIdle, "nothing was asked for connections.max.idle.ms"}
+	errDrained  = errors.New("the broker stops")
 )
 
 // creditGranted implements claimant.

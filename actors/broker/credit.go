@@ -27,12 +27,13 @@ type creditPool struct {
 	size int64
 
 	mu       sync.Mutex
-	free     int64     // >= 0
+	free     int64     // negative only by debts
 	slotBusy bool      // the reserved slot is taken
 	growing  claimList // hold bytes, need more; served first
 	fresh    claimList // hold nothing; FIFO
 	large    claimList // need the slot; FIFO
 	filling  claimList // granted, and their bytes are still arriving; oldest first
+	owing    claimList // memory that was taken without asking, for answers which peers do not take; oldest first
 	short    func()    // told, outside the lock, when the first claim begins to wait
 
 	waits   atomic.Int64 // claims that had to wait, ever
@@ -254,20 +255,35 @@ func (p *creditPool) stopFilling(c *claim) {
 	p.mu.Unlock()
 }
 
+// owe makes n bytes the debt of c: memory that is used already, for answers that a peer does not take. It is never refused, so that free may become
+// negative: then nothing is granted until debts are paid. 0 ends the debt. Call it whenever the peer took something.
+func (p *creditPool) owe(c *claim, n int64, now ident.Instant) {
+	if n == 0 {
+		p.release(c)
+		return
+	}
+	p.mu.Lock()
+	p.free -= n - c.bytes
+	c.bytes = n
+	c.progress.Store(int64(now))
+	if c.list == nil {
+		c.began = now
+		p.owing.push(c)
+	}
+	p.serve()
+}
+
+// debtMin is the debt from which a peer that takes nothing is worth being given up, in bytes.
+const debtMin = 64 << 10
+
 // sweep takes back reservations that stall while others wait, and says whether anybody waits still. The caller comes again in a fraction of stallMax.
 func (p *creditPool) sweep(now ident.Instant) (waiting bool) {
 	var owners []claimant // rare enough for an allocation
 	p.mu.Lock()
 	waiting = !p.growing.empty() || !p.fresh.empty() || !p.large.empty()
 	if waiting {
-		for c := p.filling.first; c != nil; {
-			next := c.next
-			if now-ident.Instant(c.progress.Load()) >= stallMax || now-c.began >= fillMax {
-				p.filling.remove(c)
-				owners = append(owners, c.owner)
-			}
-			c = next
-		}
+		owners = p.filling.stalled(owners, now, 0)
+		owners = p.owing.stalled(owners, now, debtMin)
 	}
 	p.mu.Unlock()
 	for _, o := range owners {
@@ -275,6 +291,19 @@ func (p *creditPool) sweep(now ident.Instant) (waiting bool) {
 		o.creditRevoked()
 	}
 	return waiting
+}
+
+// stalled takes the claims of at least so many bytes that made no progress, or take too long, off the list and appends their owners.
+func (l *claimList) stalled(owners []claimant, now ident.Instant, bytesMin int64) []claimant {
+	for c := l.first; c != nil; {
+		next := c.next
+		if c.bytes >= bytesMin && (now-ident.Instant(c.progress.Load()) >= stallMax || now-c.began >= fillMax) {
+			l.remove(c)
+			owners = append(owners, c.owner)
+		}
+		c = next
+	}
+	return owners
 }
 
 // creditUse is a reading of the pool for metrics.

@@ -214,3 +214,32 @@ func TestCreditAddsUpWhateverHappens(t *testing.T) {
 		t.Errorf("in the end %d of %d are free, slot %v, %d wait", o.free, o.size, o.slotBusy, o.use().Waiting)
 	}
 }
+
+func TestAnswersThatNobodyTakesAreOnTheAccount(t *testing.T) {
+	o := newOffice(800 << 10)
+	debtor, small, other := o.applicant("debtor"), o.applicant("small"), o.applicant("other")
+	o.owe(&debtor.claim, 900<<10, 0)
+	o.owe(&small.claim, 4<<10, 0)
+	if o.free >= 0 {
+		t.Fatalf("%d bytes are free beside a debt above the pool's size", o.free)
+	}
+	if o.take(&other.claim, 1<<10, false) {
+		t.Fatal("memory is given that is not there")
+	}
+	o.sweep(stallMax / 2)
+	o.owe(&debtor.claim, 850<<10, stallMax/2) // the peer takes something
+	if o.sweep(stallMax); debtor.revoked != 0 {
+		t.Fatal("a debtor is given up who pays")
+	}
+	if o.sweep(2 * stallMax); debtor.revoked != 1 || small.revoked != 0 {
+		t.Fatalf("revoked %d, %d: only the great debt is worth it", debtor.revoked, small.revoked)
+	}
+	o.owe(&debtor.claim, 0, 2*stallMax)
+	o.expectTold(t, "other")
+	o.expectBalance(t)
+	o.owe(&small.claim, 0, 2*stallMax)
+	o.release(&other.claim)
+	if o.free != o.size {
+		t.Errorf("%d of %d are free in the end", o.free, o.size)
+	}
+}

@@ -59,6 +59,15 @@ const (
 // empty says whether everything is out.
 func (o *output) empty() bool { return o.sent == len(o.buf) && o.first == len(o.regions) }
 
+// answersMax is how many bytes of encoded answers wait for the peer before further requests of it are begun.
+const answersMax = 1 << 20
+
+// full says whether so many encoded answers wait that no further request is to be begun. Regions of logs do not count: they are not in memory.
+func (o *output) full() bool { return len(o.buf)-o.sent >= answersMax }
+
+// memory is what the output holds, in bytes.
+func (o *output) memory() int64 { return int64(cap(o.buf) + cap(o.copied)) }
+
 // begin makes room for an answer of about n bytes and returns the buffer to append it to; end takes the extended buffer back.
 func (o *output) begin(n int) []byte {
 	if o.buf == nil {

@@ -35,6 +35,7 @@ type session struct {
 	waiting  frameQueue  // complete requests that were not begun
 	ops      []operation // begun, in the order of the requests
 	out      output
+	debt     claim  // for the memory of out, while the peer does not take it
 	requests uint32 // how many ids were given to partitions
 
 	fetchTimer *runtime.Timer
@@ -76,7 +77,10 @@ type hangup struct {
 func (*hangup) Bytes() int { return 0 }
 
 // Started implements runtime.Starter.
-func (s *session) Started(t *runtime.Turn) { s.self = t.Self() }
+func (s *session) Started(t *runtime.Turn) {
+	s.self = t.Self()
+	s.debt.owner = debtor{s}
+}
 
 // Turn implements runtime.Behaviour.
 func (s *session) Turn(t *runtime.Turn, batch []runtime.Message) {
@@ -161,13 +165,15 @@ func (s *session) silence() {
 // advance does what the messages of a turn made possible: go on with fetches, encode answers, begin requests, in this order, until nothing moves; then it
 // writes.
 func (s *session) advance(t *runtime.Turn) {
-	for {
+	for more := true; more; {
 		s.answer(t)
-		if !s.begin(t) {
-			break
+		for s.begin(t) {
+			s.answer(t)
 		}
+		full := s.out.full()
+		s.write(t)
+		more = full && s.out.empty() // what was held back can go on
 	}
-	s.write(t)
 	s.settle(t)
 }
 
@@ -200,7 +206,7 @@ func (s *session) answer(t *runtime.Turn) {
 
 // begin starts the requests that may start now, and says whether one can be answered already.
 func (s *session) begin(t *runtime.Turn) (again bool) {
-	for !s.waiting.empty() && s.out.state != outputBlocked {
+	for !s.waiting.empty() && s.out.state != outputBlocked && !s.out.full() {
 		f := s.waiting.front()
 		if len(s.ops) > 0 && !s.mayOverlap(f) {
 			return again
@@ -286,10 +292,33 @@ func (s *session) write(t *runtime.Turn) {
 // settle opens or closes the gate, and stops a session that has nothing left to do.
 func (s *session) settle(t *runtime.Turn) {
 	s.gate.set(s.closing || !s.waiting.empty() || s.out.state == outputBlocked || len(s.ops) >= overlapMax)
+	s.owe(t)
 	if s.closing && len(s.ops) == 0 && s.waiting.empty() && s.out.empty() {
 		t.Stop()
 	}
 }
+
+// owe keeps the memory of answers that the peer does not take on the account of the pool: as long as it is held, others are read less.
+func (s *session) owe(t *runtime.Turn) {
+	owed := int64(0)
+	if !s.out.empty() {
+		owed = s.out.memory()
+	}
+	if owed == 0 && s.debt.bytes == 0 {
+		return
+	}
+	mono, _ := t.Now()
+	s.shared.credit.owe(&s.debt, owed, mono)
+}
+
+// debtor hears when the pool wants the memory of a session's answers back.
+type debtor struct{ session *session }
+
+// creditGranted implements claimant: a debt never waits.
+func (debtor) creditGranted() {}
+
+// creditRevoked implements claimant.
+func (d debtor) creditRevoked() { _ = d.session.self.Post(&hangup{reason: errWithheld, broken: true}) } // one that has stopped owes nothing
 
 // Stopping implements runtime.Stopper: the session stops because everything is done, because of a bug, or because the broker does not wait any more.
 func (s *session) Stopping(t *runtime.Turn) {
@@ -297,6 +326,7 @@ func (s *session) Stopping(t *runtime.Turn) {
 	s.transport.Close()
 	s.waiting.drop()
 	s.out.drop()
+	s.owe(t)
 	s.gate.set(false)
 	for _, op := range s.ops {
 		op.hurry(t)
