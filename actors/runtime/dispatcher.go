@@ -77,27 +77,18 @@ func (p *Pool) enqueue(m *mailbox) {
 }
 
 func (p *Pool) worker(sys *System) {
-	ended := false
+	r := NewRunner(sys)
 	defer func() {
-		if ended {
-			p.group.Done()
+		if r.gone {
+			go p.worker(sys)
 			return
 		}
-		if r := recover(); r != nil {
-			panic(r)
-		}
-		go p.worker(sys) // a turn called runtime.Goexit
+		p.group.Done()
 	}()
-	r := NewRunner(sys)
-	for {
-		m := p.next()
-		if m == nil {
-			break
-		}
+	for m := p.next(); m != nil; m = p.next() {
 		r.visit(m, &budget{turns: turnsMax})
 		r.Run()
 	}
-	ended = true
 }
 
 // next waits for a claimed actor; nil ends the worker.

@@ -1,7 +1,7 @@
 // Package runtime runs the broker's actors. It is the only package that imports
-// protoactor-go, of which it uses the PIDs, spawning, the supervision hooks, death
-// watch and the dispatcher interface; mailboxes, clock, timers, replies and
-// counters are its own, around the same actors.
+// protoactor-go, of which it uses the PIDs, spawning, the mailbox interface, the
+// supervision hooks and death watch; mailboxes, dispatching, clock, timers, replies
+// and counters are its own, around the same actors.
 //
 // # The sender runs the turn
 //

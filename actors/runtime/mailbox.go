@@ -292,26 +292,21 @@ func (m *mailbox) launch() {
 
 // loop runs a blocking actor until it is dead.
 func (m *mailbox) loop() {
-	ended := false
+	r := NewRunner(m.sys)
 	defer func() {
-		if ended {
-			m.sys.goroutines.Done()
+		if r.gone {
+			go m.loop()
 			return
 		}
-		if r := recover(); r != nil {
-			panic(r)
-		}
-		go m.loop() // a turn called runtime.Goexit
+		m.sys.goroutines.Done()
 	}()
-	r := NewRunner(m.sys)
 	for range m.wake {
 		r.visit(m, &budget{turns: 1})
 		r.Run()
 		if m.dead {
-			break
+			return
 		}
 	}
-	ended = true
 }
 
 // close refuses messages from now on.

@@ -33,6 +33,7 @@ type Runner struct {
 	head  int
 	turn  Turn
 	inRun bool
+	gone  bool // a turn has ended the goroutine
 
 	// The batch of the running turn.
 	batch [batchMax]Message
@@ -84,7 +85,7 @@ func (r *Runner) Run() {
 		r.ready[r.head] = nil
 		r.head++
 		r.visit(m, &b)
-		if r.head < len(r.ready) && b.spent(m.sys.real) {
+		if r.head < len(r.ready) && b.spent(r.sys.real) {
 			break
 		}
 	}
@@ -253,11 +254,8 @@ func (r *Runner) handleSystem(m *mailbox, msg any) {
 	m.cell.turn = &r.turn
 	defer func() {
 		if m.cell.goexit {
-			// This goroutine ends; others must go on with what it holds.
 			m.cell.goexit = false
-			m.dispatch()
-			r.handOver()
-			r.inRun = false
+			r.abandon(m)
 		}
 	}()
 	switch msg := msg.(type) {
@@ -357,12 +355,16 @@ func (r *Runner) crashed(m *mailbox, n int, reason any) {
 	}
 	m.invoker.EscalateFailure(blame, poison)
 	if blame.goexit {
-		// This goroutine ends; others must go on with what it holds.
 		m.mu.Lock()
 		m.account(r, n)
 		m.mu.Unlock()
-		m.dispatch()
-		r.handOver()
-		r.inRun = false
+		r.abandon(m)
 	}
+}
+
+// abandon lets others go on with what this goroutine holds: a turn of m is ending it.
+func (r *Runner) abandon(m *mailbox) {
+	m.dispatch()
+	r.handOver()
+	r.inRun, r.gone = false, true
 }
