@@ -169,3 +169,23 @@ func TestALackOfDescriptorsIsNoBrokenDisk(t *testing.T) {
 		wantRecords(t, l, want)
 	}
 }
+
+func TestALogThatCouldNotBeMadeDoesNotForbidTheCleanMarker(t *testing.T) {
+	disk := storetest.NewDisk(1)
+	faults := storetest.Faults(disk.FS())
+	d, l, _, _ := openOn(t, faults, smallLog())
+	faults.Add("open *.log nth 1: EMFILE")
+	other := ident.TopicPartition{Topic: "other"}
+	if _, _, err := d.OpenLog(other, topicID("other"), smallLog(), store.LogHooks{}, 0); !store.IsExhausted(err) {
+		t.Fatalf("%v, expected a lack of descriptors", err)
+	}
+	if err := l.Close(true); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(true, 7); err != nil {
+		t.Fatal(err)
+	}
+	if _, o := openDir(t, disk.FS(), "/data"); o.Mode != store.RecoverClean || o.CleanEpoch != 7 {
+		t.Fatalf("opened %+v, expected clean", o)
+	}
+}

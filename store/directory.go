@@ -84,6 +84,7 @@ type entry struct {
 	log      *Log         // while it is open
 	mode     RecoveryMode // how it is to be recovered when it is opened
 	found    bool         // it was here when the directory was opened, and was not opened since
+	fresh    bool         // it was not here, and was not opened yet
 }
 
 // Path is the directory's path.
@@ -177,7 +178,7 @@ func (d *Directory) admit(o *LogOptions) (*entry, error) {
 	}
 	e := d.logs[o.Partition]
 	if e == nil {
-		e = &entry{standing: &standing{}}
+		e = &entry{standing: &standing{}, fresh: true}
 		d.logs[o.Partition] = e
 	} else if e.log != nil {
 		return nil, fmt.Errorf("the log of %s is open already", o.Partition)
@@ -199,13 +200,16 @@ func (d *Directory) admit(o *LogOptions) (*entry, error) {
 func (d *Directory) settle(tp ident.TopicPartition, e *entry, l *Log, o *LogOptions, err error) error {
 	switch {
 	case err == nil:
-		e.log, e.found = l, false
+		e.log, e.found, e.fresh = l, false, false
 	case errors.Is(err, ErrStray):
 		d.control.give(o.slot)
 		delete(d.logs, tp)
 	default:
 		// It may be tried again.
 		d.keepSlot(o)
+		if e.fresh {
+			delete(d.logs, tp) // a log that never was is not one that was not closed
+		}
 		return err
 	}
 	return errors.Join(err, d.untaint())

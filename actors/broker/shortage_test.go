@@ -32,6 +32,9 @@ func TestALackOfDescriptorsRefusesWritesAndIsNoBrokenDisk(t *testing.T) {
 	r := startOn(t, disk, t.TempDir())
 	r.createTopic("short", 1)
 	c := r.raw()
+	if end := c.end("short", 0); end != 0 { // the log is open, and rests
+		t.Fatalf("a new log ends at %d", end)
+	}
 	disk.Add("open *: EMFILE")
 	if p := c.produced(produce(9, -1, "short", 0, batch("x"))); p.ErrorCode != 56 {
 		t.Errorf("error %d, want KAFKA_STORAGE_ERROR", p.ErrorCode)
