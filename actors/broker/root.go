@@ -16,6 +16,9 @@ import (
 
 // rootActor is the trunk of the spawn tree. It turns changes of the metadata into partitions: which are here, who leads them, how they are configured;
 // and it knows which directories are lost and how many replicas are not ready.
+//
+// While a start replays the metadata log, nothing is spawned: the log tells of topics that were deleted later, and a topic of the past must not find, and
+// set aside, the records of one that has its name now. When this run is registered, the image is as new as the directory, and everything is made from it.
 type rootActor struct {
 	shared    *shared
 	log       zerolog.Logger
@@ -26,10 +29,12 @@ type rootActor struct {
 
 	unready  map[*replica]struct{}
 	removing map[ident.TopicPartition]*replica // deleted, and still at it
+	leftover map[ident.TopicPartition]bool     // found at the start, of no topic, and being deleted
 	held     map[ident.TopicPartition]*replica // wait for the one before to be gone
 	lost     []*dataDir
-	table    *topicTable // being edited; nil between changes
-	current  bool        // caught up: what changes now is news
+	table    *topicTable    // being edited; nil between changes
+	current  bool           // caught up: what changes now is news
+	image    *cluster.Image // newest, while not current
 }
 
 // Messages of Root.
@@ -57,6 +62,7 @@ func (*caughtUp) Bytes() int      { return 0 }
 func (r *rootActor) Started(*runtime.Turn) {
 	r.unready = make(map[*replica]struct{})
 	r.removing = make(map[ident.TopicPartition]*replica)
+	r.leftover = make(map[ident.TopicPartition]bool)
 	r.held = make(map[ident.TopicPartition]*replica)
 }
 
@@ -70,9 +76,10 @@ func (r *rootActor) Turn(t *runtime.Turn, batch []runtime.Message) {
 			delete(r.unready, m.replica)
 			r.tellReadiness(t)
 		case *caughtUp:
-			r.current = true
-			r.removeLeftovers(t)
-			r.tellReadiness(t)
+			r.catchUp(t)
+		case *leftoverGone:
+			delete(r.leftover, m.tp)
+			r.vacated(t, m.tp)
 		case *directoryLost:
 			r.loseDirectory(t, m)
 		case *metadataLost:
@@ -86,6 +93,11 @@ func (r *rootActor) Turn(t *runtime.Turn, batch []runtime.Message) {
 
 // apply makes the partitions here what a change of the metadata says, and then lets the image be published.
 func (r *rootActor) apply(t *runtime.Turn, c *committed) {
+	if !r.current {
+		r.image = c.image
+		r.tellApplied(t)
+		return
+	}
 	d := c.delta
 	if slices.ContainsFunc(d.Configs, func(res config.Resource) bool { return res.Type == config.BrokerResource }) {
 		r.reconfigure(t, c.image)
@@ -98,10 +110,10 @@ func (r *rootActor) apply(t *runtime.Turn, c *committed) {
 		if td.To != nil {
 			r.putTopic(t, c.image, td.To, td.From)
 		}
-		if r.current && gone {
+		if gone {
 			r.shared.facts.deleted(t, td.From)
 		}
-		if r.current && td.To != nil && (gone || td.From == nil) {
+		if td.To != nil && (gone || td.From == nil) {
 			r.shared.facts.created(t, td.To)
 		}
 	}
@@ -110,11 +122,37 @@ func (r *rootActor) apply(t *runtime.Turn, c *committed) {
 			r.changePartition(t, c.image, pd)
 		}
 	}
+	r.publish()
+	r.tellApplied(t)
+}
+
+// tellApplied lets the image be published.
+func (r *rootActor) tellApplied(t *runtime.Turn) {
+	_ = t.Send(r.shared.metadata, &applied{}) // the metadata actor is gone only when the broker stops
+}
+
+// publish makes the edited table the one that sessions use.
+func (r *rootActor) publish() {
 	if r.table != nil {
 		r.shared.topics.Store(r.table)
 		r.table = nil
 	}
-	_ = t.Send(r.shared.metadata, &applied{}) // the metadata actor is gone only when the broker stops
+}
+
+// catchUp begins service: the newest image, and it alone, says which partitions are here. A broker that registers again has caught up before.
+func (r *rootActor) catchUp(t *runtime.Turn) {
+	if r.current {
+		return
+	}
+	image := r.image
+	r.current, r.image = true, nil
+	r.removeLeftovers(t, image)
+	r.reconfigure(t, image)
+	for topic := range image.Topics() {
+		r.putTopic(t, image, topic, nil)
+	}
+	r.publish()
+	r.tellReadiness(t)
 }
 
 // edit returns the table that is being changed.
@@ -231,7 +269,7 @@ func (r *rootActor) spawn(t *runtime.Turn, image *cluster.Image, topic *cluster.
 		b.refuseAll = rep.dir.store.Offline()
 	}
 	name := rep.tp.String()
-	if r.removing[rep.tp] != nil {
+	if r.removing[rep.tp] != nil || r.leftover[rep.tp] {
 		b.held = true
 		r.held[rep.tp] = rep
 		name += ":" + topic.ID.String()
@@ -275,10 +313,7 @@ func (r *rootActor) Terminated(t *runtime.Turn, who *runtime.Ref) {
 			continue
 		}
 		delete(r.removing, tp)
-		if next := r.held[tp]; next != nil {
-			delete(r.held, tp)
-			_ = t.Send(next.ref, signalOpen) // it was removed meanwhile
-		}
+		r.vacated(t, tp)
 		return
 	}
 }
@@ -316,20 +351,27 @@ func (r *rootActor) tellReadiness(t *runtime.Turn) {
 	_ = t.Send(r.lifecycle, &readiness{unready: n}) // gone only when the broker stops
 }
 
-// removeLeftovers deletes what is kept of topics that were deleted while the broker was down.
-func (r *rootActor) removeLeftovers(t *runtime.Turn) {
-	table := r.shared.topics.Load()
+// removeLeftovers deletes what is kept of topics that were deleted while the broker was down. A topic that has the name now waits for that.
+func (r *rootActor) removeLeftovers(t *runtime.Turn, image *cluster.Image) {
+	self := r.shared.identity.Broker
 	for _, d := range r.shared.directories {
 		for _, l := range d.opened.Logs {
-			if e := table.byID[l.Topic]; e != nil && e.name == l.Partition.Topic && int(l.Partition.Partition) < len(e.replicas) && e.replicas[l.Partition.Partition] != nil {
+			topic, ok := image.TopicByID(l.Topic)
+			if ok && topic.Name == l.Partition.Topic && int(l.Partition.Partition) < len(topic.Partitions) && topic.Partitions[l.Partition.Partition].HasReplica(self) {
 				continue
 			}
-			if r.removing[l.Partition] != nil {
-				continue // its deletion was replayed a moment ago, and its replica is at it
-			}
 			r.log.Info().Str("topic", l.Partition.Topic).Int32("partition", l.Partition.Partition).Msg("deleting what is left of a deleted topic")
-			_ = d.recovery.give(t, &deleteLeftover{dir: d, log: l, logger: r.log}) // the next start finds it again
+			r.leftover[l.Partition] = true
+			_ = d.recovery.give(t, &deleteLeftover{dir: d, log: l, logger: r.log, root: t.Self()}) // Reject says so
 		}
+	}
+}
+
+// vacated lets the next replica of a name open its log: what was in its place is gone.
+func (r *rootActor) vacated(t *runtime.Turn, tp ident.TopicPartition) {
+	if next := r.held[tp]; next != nil {
+		delete(r.held, tp)
+		_ = t.Send(next.ref, signalOpen) // it was removed meanwhile
 	}
 }
 
@@ -338,10 +380,18 @@ type deleteLeftover struct {
 	dir    *dataDir
 	log    store.LogDir
 	logger zerolog.Logger
+	root   *runtime.Ref
 }
+
+// leftoverGone tells that it is done, or was tried.
+type leftoverGone struct{ tp ident.TopicPartition }
 
 // Bytes implements runtime.Message.
 func (*deleteLeftover) Bytes() int { return 0 }
+func (*leftoverGone) Bytes() int   { return 0 }
+
+// Reject implements runtime.Rejecter: the next start finds it again.
+func (j *deleteLeftover) Reject(error) { _ = j.root.Post(&leftoverGone{tp: j.log.Partition}) } // Root is gone only when the broker stops
 
 // do implements job.
 func (j *deleteLeftover) do(t *runtime.Turn) {
@@ -353,4 +403,5 @@ func (j *deleteLeftover) do(t *runtime.Turn) {
 	if err != nil {
 		j.logger.Warn().Err(err).Str("topic", j.log.Partition.Topic).Int32("partition", j.log.Partition.Partition).Msg("what is left of a deleted topic could not be removed")
 	}
+	_ = t.Send(j.root, &leftoverGone{tp: j.log.Partition}) // Root is gone only when the broker stops
 }

@@ -293,3 +293,27 @@ func TestClientsDoNotWriteToInternalTopics(t *testing.T) {
 		t.Errorf("error %d, want INVALID_TOPIC_EXCEPTION", p.ErrorCode)
 	}
 }
+
+func TestATopicThatReplacedOneOfItsNameKeepsItsRecordsAcrossRestarts(t *testing.T) {
+	r := start(t)
+	for range 3 {
+		r.createTopic("phoenix", 2)
+		r.raw().fill("phoenix", 0, 3, 10)
+		r.deleteTopic("phoenix")
+	}
+	r.createTopic("phoenix", 2)
+	r.raw().fill("phoenix", 0, 7, 10)
+	for restart := range 3 {
+		r.stop()
+		r = startIn(t, r.dir)
+		c := r.raw()
+		for p, want := range map[int32]int64{0: 7, 1: 0} {
+			if end := c.end("phoenix", p); end != want {
+				t.Fatalf("after restart %d partition %d ends at %d, want %d", restart, p, end, want)
+			}
+		}
+		if got := r.directories("phoenix"); len(got) != 2 {
+			t.Errorf("after restart %d there are %v", restart, got)
+		}
+	}
+}
