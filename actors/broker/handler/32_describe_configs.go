@@ -15,24 +15,38 @@ import (
 //
 // As in Kafka: all configs of a resource, or those asked for by name; where each value comes from and, on request, the whole chain and a sentence about it
 // (version 3); secrets are null; a broker tells its own configs only, and with an empty name the cluster-wide defaults that were set. Different: a config
-// that has no effect here says so in its documentation; broker loggers have no configs here, they are INVALID_REQUEST; one answer holds at most
-// configsMax configs, and resources beyond that are INVALID_REQUEST.
+// that has no effect here says so in its documentation; broker loggers have no configs here, they are INVALID_REQUEST; a resource that is asked for twice
+// is answered once; one request may ask for at most configsMax configs, and resources beyond that are INVALID_REQUEST.
 
-// configsMax bounds one answer: some thousands of topics with all their configs. A short request could otherwise ask for a very long answer, by naming
-// groups that nobody knows.
+// configsMax bounds what one request may ask for: some thousands of topics with all their configs. A short request could otherwise ask for a very long
+// answer, by naming groups that nobody knows, or for much work and no answer, by naming configs that do not exist.
 const configsMax = 100_000
+
+var tooManyConfigs = &cluster.Error{
+	Code: wire.InvalidRequest, Message: "one request may ask for " + strconv.Itoa(configsMax) + " configs; ask for fewer resources at a time",
+}
 
 func describeConfigs(c *Call) {
 	req := c.Request.(*kmsg.DescribeConfigsRequest)
 	resp := kmsg.NewPtrDescribeConfigsResponse()
 	left := configsMax
+	answered := make(map[config.Resource]bool)
 	for i := range req.Resources {
 		r := &req.Resources[i]
+		asked := config.Resource{Type: config.ResourceType(r.ResourceType), Name: r.ResourceName}
+		if answered[asked] {
+			continue
+		}
+		answered[asked] = true
 		out := kmsg.NewDescribeConfigsResponseResource()
 		out.ResourceType, out.ResourceName = r.ResourceType, r.ResourceName
-		effective, err := resourceConfigs(c, config.Resource{Type: config.ResourceType(r.ResourceType), Name: r.ResourceName})
-		if err == nil && len(effective) > left {
-			err = &cluster.Error{Code: wire.InvalidRequest, Message: "one answer holds " + strconv.Itoa(configsMax) + " configs; ask for fewer resources at a time"}
+		var effective []config.Effective
+		err := tooManyConfigs
+		if left > 0 {
+			effective, err = resourceConfigs(c, asked, r.ConfigNames)
+		}
+		if left -= max(len(effective), 1); left < 0 {
+			effective, err = nil, tooManyConfigs
 		}
 		if err != nil {
 			out.ErrorCode, out.ErrorMessage = refusal(err)
@@ -40,34 +54,29 @@ func describeConfigs(c *Call) {
 			continue
 		}
 		for j := range effective {
-			e := &effective[j]
-			if e.Key.Internal || len(r.ConfigNames) > 0 && !slices.Contains(r.ConfigNames, e.Key.Name) {
-				continue
-			}
-			out.Configs = append(out.Configs, describedConfig(e, req))
+			out.Configs = append(out.Configs, describedConfig(&effective[j], req))
 		}
-		left -= len(out.Configs)
 		resp.Resources = append(resp.Resources, out)
 	}
 	c.Respond(resp)
 }
 
-// resourceConfigs resolves all configs of a resource, by name.
-func resourceConfigs(c *Call, r config.Resource) ([]config.Effective, *cluster.Error) {
+// resourceConfigs resolves the configs of a resource that have these names, all when there are none.
+func resourceConfigs(c *Call, r config.Resource, names []string) ([]config.Effective, *cluster.Error) {
 	image := c.Env.Image
 	switch r.Type {
 	case config.TopicResource:
 		if _, ok := image.Topic(r.Name); !ok {
 			return nil, &cluster.Error{Code: unknownTopic(r.Name), Message: "there is no topic " + strconv.Quote(r.Name)}
 		}
-		return resolve(config.Topic(), image.Stack(r.Name, c.Env.Broker, c.Env.Static).ForTopic), nil
+		return resolve(config.Topic(), names, image.Stack(r.Name, c.Env.Broker, c.Env.Static).ForTopic), nil
 	case config.BrokerResource:
 		stack := image.Stack("", c.Env.Broker, c.Env.Static)
 		switch r.Name {
 		case "":
-			return setDefaults(stack), nil
+			return setDefaults(stack, names), nil
 		case strconv.Itoa(int(c.Env.Broker)):
-			return resolve(config.Broker(), stack.ForBroker), nil
+			return resolve(config.Broker(), names, stack.ForBroker), nil
 		}
 		return nil, &cluster.Error{Code: wire.InvalidRequest, Message: "this is broker " + c.Env.Broker.String() +
 			"; it tells its own configs, or with an empty name the defaults of all brokers, not those of " + strconv.Quote(r.Name)}
@@ -78,29 +87,36 @@ func resourceConfigs(c *Call, r config.Resource) ([]config.Effective, *cluster.E
 		stack := image.Stack("", c.Env.Broker, c.Env.Static)
 		stack.Override = image.Configs(r)
 		if r.Type == config.GroupResource {
-			return resolve(config.Group(), stack.ForGroup), nil
+			return resolve(config.Group(), names, stack.ForGroup), nil
 		}
-		return resolve(config.ClientMetrics(), stack.ForClientMetrics), nil
+		return resolve(config.ClientMetrics(), names, stack.ForClientMetrics), nil
 	case config.BrokerLoggerResource:
 		return nil, &cluster.Error{Code: wire.InvalidRequest, Message: "this broker has one log level for everything, no loggers with levels of their own"}
 	}
 	return nil, &cluster.Error{Code: wire.InvalidRequest, Message: "resource type " + strconv.Itoa(int(r.Type)) + " has no configs"}
 }
 
-func resolve(t *config.Table, one func(*config.Key) config.Effective) []config.Effective {
-	out := make([]config.Effective, 0, t.Len())
+func resolve(t *config.Table, names []string, one func(*config.Key) config.Effective) []config.Effective {
+	var out []config.Effective
 	for k := range t.All() {
-		out = append(out, one(k))
+		if wanted(k, names) {
+			out = append(out, one(k))
+		}
 	}
 	return out
 }
 
+// wanted tells whether a key is to be described. Nobody is told of internal ones.
+func wanted(k *config.Key, names []string) bool {
+	return !k.Internal && (len(names) == 0 || slices.Contains(names, k.Name))
+}
+
 // setDefaults are the cluster-wide defaults that somebody set.
-func setDefaults(stack config.Stack) []config.Effective {
+func setDefaults(stack config.Stack, names []string) []config.Effective {
 	stack = config.Stack{Cluster: stack.Cluster}
 	var out []config.Effective
 	for k := range config.Broker().All() {
-		if _, ok := stack.Cluster.Get(k.Name); ok {
+		if _, ok := stack.Cluster.Get(k.Name); ok && wanted(k, names) {
 			out = append(out, stack.ForBroker(k))
 		}
 	}

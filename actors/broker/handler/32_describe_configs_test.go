@@ -224,3 +224,33 @@ func TestOneAnswerHoldsABoundedNumberOfConfigs(t *testing.T) {
 		t.Errorf("%d resources", len(resp.Resources))
 	}
 }
+
+func TestAResourceThatIsAskedForAgainAndAgainIsAnsweredOnce(t *testing.T) {
+	k := configKit(t)
+	req := kmsg.NewPtrDescribeConfigsRequest()
+	for range 50_000 {
+		r := kmsg.NewDescribeConfigsRequestResource()
+		r.ResourceType, r.ResourceName, r.ConfigNames = kmsg.ConfigResourceTypeBroker, "1", []string{"no such config"}
+		req.Resources = append(req.Resources, r)
+	}
+	if resp := k.ask(4, req).(*kmsg.DescribeConfigsResponse); len(resp.Resources) != 1 || len(resp.Resources[0].Configs) != 0 {
+		t.Errorf("%d resources are answered", len(resp.Resources))
+	}
+}
+
+func TestConfigsThatAreAskedForByNameCountAsSoMany(t *testing.T) {
+	k := configKit(t)
+	req := kmsg.NewPtrDescribeConfigsRequest()
+	for i := range 20_000 {
+		r := kmsg.NewDescribeConfigsRequestResource()
+		r.ResourceType, r.ResourceName = kmsg.ConfigResourceType(config.GroupResource), fmt.Sprint(i)
+		r.ConfigNames = []string{"consumer.session.timeout.ms"}
+		req.Resources = append(req.Resources, r)
+	}
+	resp := k.ask(4, req).(*kmsg.DescribeConfigsResponse)
+	for i := range resp.Resources {
+		if r := &resp.Resources[i]; r.ErrorCode != 0 || len(r.Configs) != 1 {
+			t.Fatalf("resource %d: error %d, %d configs", i, r.ErrorCode, len(r.Configs))
+		}
+	}
+}
