@@ -202,6 +202,7 @@ func (b *Broker) spawn(v *config.BrokerValues, d *dataDir, syncer *store.Syncer,
 	}
 	controller := &controllerActor{
 		machine: machine, log: s.log, writer: b.writer, metadata: s.metadata, root: b.root, facts: s.facts, tickMs: controllerTickMs,
+		inspection: s.inspection,
 	}
 	if s.inspection != nil {
 		s.inspection.shared, s.inspection.controller = s, controller

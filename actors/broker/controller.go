@@ -25,6 +25,8 @@ type controllerActor struct {
 	timer    *runtime.Timer
 	open     map[ident.RequestID]*proposal
 	requests ident.RequestID
+
+	inspection *Inspection // nil: nobody looks
 }
 
 // proposal is a command for the controller. answer is called once, by whatever goroutine runs the metadata actor, after the image that holds the outcome
@@ -53,6 +55,7 @@ func (c *controllerActor) Started(t *runtime.Turn) {
 
 // Turn implements runtime.Behaviour.
 func (c *controllerActor) Turn(t *runtime.Turn, batch []runtime.Message) {
+	c.inspection.turnController()
 	for _, m := range batch {
 		switch m := m.(type) {
 		case *proposal:

@@ -157,6 +157,9 @@ func (k *Link) Receive(b []byte) (n int, err error) {
 // Waits tells that the broker holds back what it has received until memory is free.
 func (k *Link) Waits() bool { return k.waits && !k.over }
 
+// Takes tells that Receive would take bytes now.
+func (k *Link) Takes() bool { return !k.over && !k.waits && !k.gate.closed.Load() }
+
 // Writable tells the session that more can be written.
 func (k *Link) Writable() { _ = k.session.Post(signalWritable) } // one that has stopped does not write
 

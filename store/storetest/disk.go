@@ -51,6 +51,9 @@ type Disk struct {
 	used     int64
 	// WholeSync lets Usage say that a sync of the whole file system is in order.
 	WholeSync bool
+	// Cold is the chance, in percent, that a range of a file is said to need the
+	// disk.
+	Cold int
 	// Writeback is the chance, in percent, that an operation is accompanied by the
 	// kernel writing some dirty sectors back on its own account.
 	Writeback int

@@ -143,7 +143,14 @@ func (f *memFile) Map(off, n int64) (store.Mapping, error) {
 	return &memMapping{f: f, n: f.n, b: f.n.buf[off : off+n : off+n]}, nil
 }
 
-func (f *memFile) Resident(int64, int64) bool { return true }
+func (f *memFile) Resident(int64, int64) bool {
+	if f.enter("mincore") != nil {
+		return true
+	}
+	defer f.leave()
+	d := f.fs.disk
+	return d.Cold == 0 || d.rand.IntN(100) >= d.Cold
+}
 
 func (f *memFile) Identity() (store.FileID, error) {
 	if err := f.enter("stat"); err != nil {

@@ -1,0 +1,253 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/troupe-broker/troupe/actors/broker"
+	"github.com/troupe-broker/troupe/actors/runtime"
+	"github.com/troupe-broker/troupe/store/storetest"
+)
+
+// dataDir is where the simulated broker keeps its data.
+const dataDir = "/data"
+
+// Sizes that a simulation wants small.
+const (
+	ballastBytes     = 8 << 10
+	raftReserveBytes = 16 << 10
+)
+
+// host is the machine that the broker runs on: its disk, the process in all its lives, and whoever starts it again.
+type host struct {
+	run   *run
+	node  *Node
+	disk  *storetest.Disk
+	rand  *rand.Rand        // of delays
+	slow  int               // how much slower than usual the disk is; 0: not
+	rules map[string]string // of a broken disk, by the fault that broke it
+	order []string          // of rules
+
+	broker     *broker.Broker
+	inspection *broker.Inspection
+	injector   *storetest.Injector
+	crashed    *runtime.System // to be reclaimed when the step is over
+	ports      []*port
+	dials      uint64
+	lives      int
+	serving    bool // this life has served
+	stopping   bool
+	countdown  *countdown
+	refusals   int // starts that failed since the last that did not
+	lastError  error
+	noise      uint64 // not 0: the next start finds noise in index files
+	hits       int    // operations that the broken disk failed
+}
+
+// countdown ends the process at an operation of the disk.
+type countdown struct {
+	n     int
+	syncs bool // only these count
+	fire  func()
+}
+
+func newHost(r *run) *host {
+	h := &host{run: r, node: r.world.NewNode("broker"), disk: storetest.NewDisk(r.plan.Seed), rand: r.world.Rand("disk"), rules: make(map[string]string)}
+	h.disk.Writeback, h.disk.WholeSync, h.disk.Cold = r.plan.Disk.Writeback, r.plan.Disk.WholeSync, r.plan.Disk.Cold
+	h.disk.OnPoint = h.point
+	r.world.run.Hold(h.held)
+	return h
+}
+
+// held is how long a blocking actor of the broker takes for what it has to do.
+func (h *host) held(actor string) time.Duration {
+	most := h.run.plan.Disk.SyncMax
+	if strings.Contains(actor, "/io-") || strings.Contains(actor, "/recovery-") {
+		most /= 4
+	}
+	if most > 0 {
+		most = time.Duration(h.rand.Int64N(int64(most)))
+	}
+	if h.slow > 0 {
+		most = most*time.Duration(h.slow) + time.Duration(h.rand.Int64N(int64(200*time.Millisecond)))
+	}
+	return most
+}
+
+// point hears of each operation on the disk.
+func (h *host) point(p storetest.Point) {
+	c := h.countdown
+	if c == nil || h.node.Running() == nil || c.syncs && !strings.HasPrefix(p.Op, "sync") {
+		return
+	}
+	if c.n--; c.n > 0 {
+		return
+	}
+	h.countdown = nil
+	h.run.tell("in the middle of %s %s", p.Op, path.Base(p.Name))
+	c.fire()
+}
+
+// start starts the process, and again after a while when it does not.
+func (h *host) start() {
+	if h.node.Running() != nil {
+		return
+	}
+	h.reclaim()
+	if h.noise != 0 {
+		h.makeNoise(h.noise)
+		h.noise = 0
+	}
+	h.lives++
+	life := h.lives
+	_, wall := h.node.Clock.Now()
+	h.disk.SetNow(wall)
+	sys := h.node.Boot(h.run.log)
+	h.injector = storetest.Faults(h.disk.FS())
+	for _, name := range h.order {
+		h.injector.Add(h.rules[name])
+	}
+	h.inspection, h.serving, h.stopping = &broker.Inspection{}, false, false
+	b, err := broker.Start(broker.Options{Static: h.run.plan.Settings}, broker.World{
+		FS: h.injector, System: sys, Rand: h.run.world.Entropy(fmt.Sprintf("life/%d", life)), Log: h.run.log, BuildVersion: "simulated", Parallel: 1,
+		Inspection: h.inspection, BallastBytes: ballastBytes, RaftReserveBytes: raftReserveBytes,
+	})
+	switch {
+	case h.lives != life || h.node.Running() == nil:
+		// It died while it started; whoever killed it has seen to the rest.
+	case err != nil:
+		h.run.tell("the broker does not start: %v", err)
+		h.refusals++
+		h.lastError = err
+		h.kill()
+		h.run.world.after(100*time.Millisecond, h.start)
+	default:
+		h.broker, h.refusals, h.lastError = b, 0, nil
+	}
+}
+
+// reclaim takes back what a dead process held in the simulation.
+func (h *host) reclaim() {
+	if h.crashed != nil {
+		h.run.world.run.Reclaim(h.crashed)
+		h.crashed = nil
+	}
+}
+
+// die ends the process, perhaps in the middle of a turn.
+func (h *host) die() {
+	if h.injector != nil {
+		h.hits += h.injector.Hits()
+		h.injector = nil
+	}
+	h.crashed = h.node.Running()
+	h.broker, h.inspection, h.ports, h.countdown = nil, nil, nil, nil
+	h.node.Crash()
+}
+
+// kill ends the process; the page cache stays.
+func (h *host) kill() {
+	h.die()
+	h.disk.Kill()
+	h.run.ghost.killed(h.hits > 0)
+}
+
+// power ends everything that was not synced.
+func (h *host) power(seed uint64) {
+	h.die()
+	h.disk.Crash(seed)
+	h.run.ghost.powerLost()
+}
+
+// again starts the process after a pause.
+func (h *host) again(pause time.Duration) { h.run.world.after(pause, h.start) }
+
+// stop stops the broker in order and starts it again.
+func (h *host) stop(then func(err error)) {
+	if h.broker == nil || h.stopping {
+		return
+	}
+	h.stopping = true
+	life := h.lives
+	h.broker.Shutdown(func(err error) {
+		h.run.world.after(0, func() {
+			if h.lives != life || h.node.Running() == nil {
+				return // it was killed on the way
+			}
+			h.run.tell("the broker has stopped: %v", err)
+			h.die()
+			h.disk.Kill()
+			then(err)
+		})
+	})
+}
+
+// step looks after the process when something has happened.
+func (h *host) step() error {
+	if h.node.Running() == nil {
+		h.reclaim()
+		return nil
+	}
+	_, wall := h.node.Clock.Now()
+	h.disk.SetNow(wall)
+	if h.broker == nil {
+		return nil
+	}
+	live := h.ports[:0]
+	for _, p := range h.ports {
+		if !p.over {
+			p.poll()
+			live = append(live, p)
+		}
+	}
+	clear(h.ports[len(live):])
+	h.ports = live
+	if err := h.inspection.Check(); err != nil {
+		return err
+	}
+	select {
+	case <-h.broker.Failed():
+		err := h.broker.Failure()
+		h.run.tell("the broker gives up: %v", err)
+		h.lastError = err
+		h.refusals++
+		h.kill()
+		h.again(100 * time.Millisecond)
+		return nil
+	default:
+	}
+	if !h.serving && h.broker.Ready() {
+		h.serving = true
+		h.run.tell("the broker serves")
+		return h.run.ghost.served(h.inspection.Image())
+	}
+	return nil
+}
+
+// breakDisk makes operations fail from now on.
+func (h *host) breakDisk(name, rule string) {
+	h.rules[name] = rule
+	h.order = append(h.order, name)
+	if h.injector != nil {
+		h.injector.Add(rule)
+	}
+}
+
+// repairDisk ends what breakDisk has begun.
+func (h *host) repairDisk() {
+	clear(h.rules)
+	h.order = h.order[:0]
+	if h.injector != nil {
+		h.hits += h.injector.Hits()
+		h.injector.Clear()
+	}
+}
+
+// quiet is a log that says nothing.
+func quiet() zerolog.Logger { return zerolog.New(io.Discard).Level(zerolog.Disabled) }

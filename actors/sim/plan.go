@@ -1,0 +1,306 @@
+package sim
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/troupe-broker/troupe/cluster/config"
+)
+
+// Promise says what a seed's faults may do to what was acknowledged.
+type Promise uint8
+
+const (
+	// PromiseSynced: every topic has write.caching=false and keeps it. Nothing acknowledged with acks=all is ever lost.
+	PromiseSynced Promise = iota
+	// PromiseCached: topics have write.caching=true, and only the process dies. Nothing acknowledged is lost.
+	PromiseCached
+	// PromiseMixed: topics have either mode and change it, and anything may happen. What was acknowledged in the synced
+	// mode, and what lies below it, is never lost; the rest is lost by power cuts and broken disks only.
+	PromiseMixed
+)
+
+// String is the word of the promise in plans.
+func (p Promise) String() string { return [...]string{"synced", "cached", "mixed"}[p] }
+
+// Plan is what a seed expands to: everything that is decided before a run begins. Each client and each fault has a
+// number, and draws from a stream of that number only, so that taking one out changes nothing else.
+type Plan struct {
+	Seed     uint64
+	Promise  Promise
+	Duration time.Duration // of the workload, before everything is healed
+	Settings config.Set    // of the broker
+	Segment  int           // bytes of a segment, at most
+	Zstd     bool          // somebody may use zstd, which old versions of requests cannot carry
+	Topics   []TopicPlan
+	Clients  []ClientPlan
+	Faults   []FaultPlan
+	Weather  Weather
+	Disk     DiskPlan
+}
+
+// TopicPlan is a topic that the first administrator creates.
+type TopicPlan struct {
+	Name       string
+	Partitions int32
+	Configs    config.Set
+}
+
+// ClientKind says what a client does.
+type ClientKind uint8
+
+// The kinds of clients.
+const (
+	Idempotent ClientKind = iota // a producer with sequences, several requests in flight
+	Plain                        // a producer without, with acks of its own
+	Consumer                     // reads everything from the start, again and again
+	Admin                        // creates, deletes, alters
+	Curious                      // asks everything that can be asked
+	Hostile                      // sends what no client should
+)
+
+// String is the word of the kind in plans.
+func (k ClientKind) String() string {
+	return [...]string{"idempotent", "plain", "consumer", "admin", "curious", "hostile"}[k]
+}
+
+// ClientPlan is one client.
+type ClientPlan struct {
+	Number   int
+	Kind     ClientKind
+	Acks     int16         // of a producer
+	InFlight int           // requests that a producer has under way
+	Retry    bool          // a plain producer sends again what failed
+	Pause    time.Duration // between what it does, on average
+	Size     int           // bytes of a batch, at most
+	Codec    int8
+	Sessions bool // a consumer uses fetch sessions
+	Patience time.Duration
+}
+
+// DiskPlan says what the disk is like when nothing is broken.
+type DiskPlan struct {
+	Writeback int  // percent of operations that the kernel accompanies by writing on its own account
+	WholeSync bool // one sync of the whole file system is in order
+	SyncMax   time.Duration
+	Cold      int // percent of regions that have to be read from the disk first
+}
+
+// Stream is a source of choices for one purpose of a seed.
+func stream(seed uint64, name string) *rand.Rand {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name)) // a hash does not fail
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
+}
+
+// one picks one of the choices.
+func one[T any](r *rand.Rand, choices ...T) T { return choices[r.IntN(len(choices))] }
+
+// between draws a duration.
+func between(r *rand.Rand, low, high time.Duration) time.Duration {
+	return low + time.Duration(r.Int64N(int64(high-low)+1))
+}
+
+// chance is true in so many of a hundred cases.
+func chance(r *rand.Rand, percent int) bool { return r.IntN(100) < percent }
+
+// NewPlan expands a seed.
+func NewPlan(seed uint64) *Plan {
+	r := stream(seed, "plan")
+	p := &Plan{Seed: seed, Promise: one(r, PromiseSynced, PromiseSynced, PromiseCached, PromiseMixed)}
+	p.Duration = between(r, time.Second, 5*time.Second)
+	if chance(r, 3) {
+		p.Duration += 70 * time.Second // the checkpoints are written once a minute
+	}
+	p.planBroker(r)
+	p.planTopics(r)
+	p.planClients(r)
+	p.planWeather(r)
+	p.planFaults(stream(seed, "plan/faults"))
+	return p
+}
+
+func (p *Plan) planBroker(r *rand.Rand) {
+	set := func(name, value string) { p.Settings = p.Settings.With(name, value) }
+	set("log.dir", dataDir)
+	set("listeners", "PLAINTEXT://broker.example:9092")
+	set("metrics.listen", "")
+	p.Segment = one(r, 700, 1500, 4000, 16000, 60000)
+	p.Zstd = chance(r, 40)
+	set("log.segment.bytes", strconv.Itoa(p.Segment))
+	set("log.index.interval.bytes", one(r, "0", "200", "4096"))
+	set("log.index.size.max.bytes", one(r, "48", "480", "10485760"))
+	set("log.retention.check.interval.ms", one(r, "100", "700", "3000"))
+	set("log.segment.delete.delay.ms", one(r, "0", "50", "60000"))
+	set("validation.depth", one(r, "header", "default", "full"))
+	set("broker.heartbeat.interval.ms", one(r, "100", "500"))
+	set("broker.session.timeout.ms", "6000")
+	if chance(r, 30) {
+		set("queued.max.request.bytes", "1") // the least that works
+	}
+	if chance(r, 20) {
+		set("connections.max.idle.ms", "1500")
+	}
+	if chance(r, 40) {
+		set("max.incremental.fetch.session.cache.slots", one(r, "0", "1", "2"))
+	}
+	if chance(r, 40) {
+		set("metadata.log.max.record.bytes.between.snapshots", one(r, "1", "400", "3000"))
+	}
+	if chance(r, 20) {
+		set("log.preallocate", "true")
+	}
+	p.Disk = DiskPlan{
+		Writeback: one(r, 0, 0, 3, 20), WholeSync: chance(r, 30), SyncMax: one(r, 0, 200*time.Microsecond, 3*time.Millisecond, 20*time.Millisecond), Cold: one(r, 0, 0, 10, 60),
+	}
+}
+
+func (p *Plan) planTopics(r *rand.Rand) {
+	for i := range 1 + r.IntN(3) {
+		t := TopicPlan{Name: fmt.Sprintf("t%d", i), Partitions: 1 + int32(r.IntN(3))}
+		t.Configs = p.topicConfigs(r)
+		p.Topics = append(p.Topics, t)
+	}
+}
+
+// topicConfigs draws the configs of a topic.
+func (p *Plan) topicConfigs(r *rand.Rand) config.Set {
+	var c config.Set
+	set := func(name string, values ...string) { c = c.With(name, one(r, values...)) }
+	caching := p.Promise == PromiseCached || p.Promise == PromiseMixed && chance(r, 50)
+	set("write.caching", fmt.Sprint(caching))
+	if chance(r, 25) {
+		set("compression.type", "producer", "uncompressed", "gzip", "snappy", "lz4")
+		if p.Zstd {
+			set("compression.type", "zstd", "uncompressed")
+		}
+	}
+	if chance(r, 20) {
+		set("message.timestamp.type", "CreateTime", "LogAppendTime")
+	}
+	if chance(r, 25) {
+		set("retention.ms", "1", "500", "2000")
+	}
+	if chance(r, 15) {
+		set("retention.bytes", "0", "3000", "20000")
+	}
+	if chance(r, 25) {
+		set("segment.ms", "20", "300")
+	}
+	if chance(r, 20) {
+		set("flush.messages", "1", "7")
+	}
+	if chance(r, 20) {
+		set("flush.ms", "0", "5", "200")
+	}
+	return c
+}
+
+func (p *Plan) planClients(r *rand.Rand) {
+	add := func(kind ClientKind) {
+		c := ClientPlan{Number: len(p.Clients), Kind: kind, Acks: -1, InFlight: 1 + r.IntN(5), Retry: chance(r, 60), Size: one(r, 120, 600, 3000)}
+		c.Pause = one(r, 15*time.Millisecond, 50*time.Millisecond, 150*time.Millisecond)
+		c.Size = min(c.Size, p.Segment/4) // a batch fits into a segment
+		c.Codec = int8(one(r, 0, 0, 0, 1, 2, 3, 4))
+		if c.Codec == 4 && !p.Zstd {
+			c.Codec = 0
+		}
+		c.Sessions = chance(r, 70)
+		c.Patience = between(r, 500*time.Millisecond, 4*time.Second)
+		if kind == Plain {
+			c.Acks = one[int16](r, -1, -1, 0, 1)
+		}
+		if kind == Admin || kind == Curious || kind == Hostile {
+			c.Pause *= 5
+		}
+		p.Clients = append(p.Clients, c)
+	}
+	add(Admin) // the first creates the topics of the plan
+	add(Idempotent)
+	for range r.IntN(3) {
+		add(Idempotent)
+	}
+	for range r.IntN(3) {
+		add(Plain)
+	}
+	for range 1 + r.IntN(3) {
+		add(Consumer)
+	}
+	for _, kind := range []ClientKind{Admin, Curious, Hostile} {
+		if chance(r, 40) {
+			add(kind)
+		}
+	}
+}
+
+func (p *Plan) planWeather(r *rand.Rand) {
+	p.Weather = FairWeather
+	p.Weather.DelayMax = one(r, 100*time.Microsecond, 2*time.Millisecond, 30*time.Millisecond)
+	p.Weather.SegmentMax = one(r, 1460, 1460, 16<<10)
+	if chance(r, 10) {
+		p.Weather.SegmentMax = one(r, 17, 100)
+	}
+	p.Weather.BufferMax = one(r, 400, 4<<10, 256<<10)
+}
+
+// String lists the plan, one thing a line.
+func (p *Plan) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "seed %d, promise %v, %v of work\n", p.Seed, p.Promise, p.Duration)
+	for _, e := range p.Settings {
+		fmt.Fprintf(&b, "  broker %s=%s\n", e.Name, e.Value)
+	}
+	fmt.Fprintf(&b, "  weather %+v\n  disk %+v\n", p.Weather, p.Disk)
+	for _, t := range p.Topics {
+		fmt.Fprintf(&b, "  topic %s, %d partitions", t.Name, t.Partitions)
+		for _, e := range t.Configs {
+			fmt.Fprintf(&b, " %s=%s", e.Name, e.Value)
+		}
+		b.WriteByte('\n')
+	}
+	for i := range p.Clients {
+		fmt.Fprintf(&b, "  c%d %v\n", p.Clients[i].Number, &p.Clients[i])
+	}
+	for i := range p.Faults {
+		fmt.Fprintf(&b, "  f%d %v\n", p.Faults[i].Number, &p.Faults[i])
+	}
+	return b.String()
+}
+
+// String tells what the client is like.
+func (c *ClientPlan) String() string {
+	s := fmt.Sprintf("%v, pause %v, patience %v", c.Kind, c.Pause, c.Patience)
+	switch c.Kind {
+	case Idempotent, Plain:
+		s += fmt.Sprintf(", acks %d, %d in flight, batches to %d bytes, codec %d", c.Acks, c.InFlight, c.Size, c.Codec)
+		if c.Kind == Plain {
+			s += fmt.Sprintf(", retry %v", c.Retry)
+		}
+	case Consumer:
+		s += fmt.Sprintf(", sessions %v", c.Sessions)
+	case Admin, Curious, Hostile:
+	}
+	return s
+}
+
+// Without is the plan without some of its things, by their names: c3, f1, …; half, quarter shorten the work.
+func (p *Plan) Without(names ...string) *Plan {
+	q := *p
+	gone := func(prefix string, n int) bool { return slices.Contains(names, fmt.Sprint(prefix, n)) }
+	q.Clients = slices.DeleteFunc(slices.Clone(p.Clients), func(c ClientPlan) bool { return gone("c", c.Number) })
+	q.Faults = slices.DeleteFunc(slices.Clone(p.Faults), func(f FaultPlan) bool { return gone("f", f.Number) })
+	for _, n := range names {
+		switch n {
+		case "half":
+			q.Duration /= 2
+		case "quarter":
+			q.Duration /= 4
+		}
+	}
+	return &q
+}

@@ -1,0 +1,43 @@
+package sim_test
+
+import (
+	"flag"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/troupe-broker/troupe/actors/sim"
+)
+
+var (
+	seedFlag  = flag.Int64("seed", -1, "run this seed only, and print its plan and its story")
+	seedsFlag = flag.Int("seeds", 0, "how many seeds to run")
+	fromFlag  = flag.Int64("from", 0, "the first of them")
+)
+
+func TestSeeds(t *testing.T) {
+	if *seedFlag >= 0 {
+		p := sim.NewPlan(uint64(*seedFlag))
+		o := sim.Options{}
+		if *trace {
+			o.Trace = func(e string) { t.Log(e) }
+		}
+		out := sim.Run(p, o)
+		t.Logf("%v\n%s\nhash %x, %d steps, %v, %d lives, %d acks\n%v", p, strings.Join(out.Story, "\n"), out.Hash, out.Steps, out.Took, out.Lives, out.Acks, out.Counts)
+		if out.Failure != nil {
+			t.Fatal(out.Failure)
+		}
+		return
+	}
+	began := time.Now()
+	steps, acks := uint64(0), 0
+	for seed := *fromFlag; seed < *fromFlag+int64(*seedsFlag); seed++ {
+		out := sim.Run(sim.NewPlan(uint64(seed)), sim.Options{})
+		steps += out.Steps
+		acks += out.Acks
+		if out.Failure != nil {
+			t.Errorf("seed %d: %v", seed, out.Failure)
+		}
+	}
+	t.Logf("%d seeds, %d steps, %d acks, %v", *seedsFlag, steps, acks, time.Since(began))
+}

@@ -1,0 +1,134 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+)
+
+// schedule has a fault come in its time. Nothing goes wrong any more once everything was healed.
+func (r *run) schedule(f *FaultPlan) {
+	r.world.after(f.At, func() {
+		if r.healed || r.violation != nil {
+			return
+		}
+		r.tell("f%d: %v", f.Number, f)
+		r.strike(f)
+	})
+}
+
+// strike lets a fault happen.
+func (r *run) strike(f *FaultPlan) {
+	h := r.host
+	alive := h.node.Running() != nil
+	switch f.Kind {
+	case Kill, Power, CleanStop:
+		if alive {
+			r.end(f.Kind, f)
+		}
+	case KillAt:
+		h.countdown = &countdown{n: f.N, fire: func() { r.end(Kill, f) }}
+	case PowerAt:
+		h.countdown = &countdown{n: f.N, fire: func() { r.end(Power, f) }}
+	case PowerAtSync:
+		h.countdown = &countdown{n: f.N, syncs: true, fire: func() { r.end(Power, f) }}
+	case BrokenDisk:
+		name := fmt.Sprint(f.Number)
+		h.breakDisk(name, f.Rule)
+		r.lasts(f, h.repairDisk)
+	case FullDisk:
+		h.disk.Capacity = h.disk.Used() + f.Room
+		r.lasts(f, func() { h.disk.Capacity = 0 })
+	case SlowDisk:
+		h.slow = 20
+		r.lasts(f, func() { h.slow = 0 })
+	case CutLine, LoseAnswer:
+		if len(h.ports) > 0 {
+			p := h.ports[f.Seed%uint64(len(h.ports))]
+			if f.Kind == LoseAnswer {
+				p.lose = true
+			} else {
+				p.end.Cut()
+			}
+		}
+	case HoldLine:
+		c := r.clients[f.Seed%uint64(len(r.clients))]
+		r.world.Net.Hold(c.name, h.node.Name, true)
+		r.lasts(f, func() { r.world.Net.Hold(c.name, h.node.Name, false) })
+	case WallJump:
+		h.node.Clock.Jump(f.Jump)
+	case Noise:
+		h.noise = f.Seed | 1
+	}
+}
+
+// lasts ends a fault in its time.
+func (r *run) lasts(f *FaultPlan, end func()) {
+	r.world.after(f.For, func() {
+		r.tell("f%d is over", f.Number)
+		end()
+	})
+}
+
+// end ends the process in one of the ways, and starts it again.
+func (r *run) end(how FaultKind, f *FaultPlan) {
+	switch how {
+	case Power:
+		r.host.power(f.Seed)
+	case CleanStop:
+		r.host.stop(func(error) { r.host.again(f.Pause) })
+		return
+	default:
+		r.host.kill()
+	}
+	r.host.again(f.Pause)
+}
+
+// makeNoise overwrites index files, which are caches: whatever is in them, the broker starts right.
+func (h *host) makeNoise(seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	for _, name := range strings.Split(h.disk.Dump(), "\n") {
+		name, rest, ok := strings.Cut(name, " ")
+		if !ok || !strings.HasSuffix(name, "index") {
+			continue
+		}
+		size := 0
+		if _, err := fmt.Sscanf(rest, "%d bytes", &size); err != nil || size == 0 || chance(r, 40) {
+			continue
+		}
+		for range 1 + r.IntN(20) {
+			h.disk.Flip(name, int64(r.IntN(size)), uint(r.IntN(8)))
+		}
+	}
+}
+
+// restart ends the broker in a way drawn from the seed and starts it again.
+func (r *run) restart() {
+	if r.violation != nil {
+		return
+	}
+	draw := stream(r.plan.Seed, "restart")
+	how := one(draw, Kill, CleanStop)
+	if r.plan.Promise != PromiseCached {
+		how = one(draw, Kill, CleanStop, Power, Power)
+	}
+	r.tell("the last restart: %v", how)
+	stopped := false
+	switch how {
+	case CleanStop:
+		r.host.stop(func(err error) {
+			if err != nil {
+				r.fail("a stop in order is clean", "%v", err)
+			}
+			stopped = true
+		})
+		r.until("stopping", time.Minute, func() bool { return stopped })
+	case Power:
+		r.host.power(draw.Uint64())
+	default:
+		r.host.kill()
+	}
+	r.world.after(0, r.host.start)
+	r.until("starting", healMax, func() bool { return r.host.broker != nil && r.host.serving && r.host.broker.Ready() })
+}
