@@ -284,7 +284,7 @@ func TestABrokerStartsOnAFullDisk(t *testing.T) {
 // lack of space: the call that met it may be repeated, and nothing is missing.
 func TestEverySingleRefusalIsHarmless(t *testing.T) {
 	hits := 0
-	for _, op := range []string{"open", "write", "allocate"} {
+	for _, op := range []string{"open", "write", "allocate", "truncate"} {
 		for n := 1; n < 60; n++ {
 			disk := storetest.NewDisk(1)
 			faults := storetest.Faults(disk.FS())
@@ -305,7 +305,8 @@ func TestEverySingleRefusalIsHarmless(t *testing.T) {
 				t.Fatalf("%s: %s was refused again and again", step, what)
 			}
 			for i := range 30 {
-				v := batch(t, l.End(), 0, 5000, 2, 900)
+				// Rising timestamps, so that closing a segment writes into its time index.
+				v := batch(t, l.End(), 0, 5000+ident.Millis(10*i), 2, 900)
 				again("append", func() error { return l.Append(v, 0) })
 				if i%9 == 8 {
 					again("flush", func() error { return tryFlush(t, d, l) })

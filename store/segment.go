@@ -121,18 +121,24 @@ func (s *segment) relative(o ident.Offset) bool {
 	return o >= s.base && o-s.base <= 1<<31-1
 }
 
-// close ends the active segment: the reserved tail is cut off, the time index gets
-// its last entry, the indexes are written.
-func (s *segment) close() error {
-	if err := s.file.seal(s.size); err != nil {
-		return err
-	}
+// finishIndexes gives the time index its last entry and writes both indexes: all of
+// closing a segment that may need space. The segment can go on growing afterwards.
+func (s *segment) finishIndexes() error {
 	if s.size > 0 && s.top.timestamp >= 0 {
 		if err := s.times.add(s.top); err != nil {
 			return err
 		}
 	}
 	return errors.Join(s.index.flush(), s.times.flush())
+}
+
+// close ends the active segment: the indexes are finished, and the reserved tail is
+// cut off, last, so that a segment that could not be closed is as it was.
+func (s *segment) close() error {
+	if err := s.finishIndexes(); err != nil {
+		return err
+	}
+	return s.file.seal(s.size)
 }
 
 // release gives up the segment's own reference of its file and closes the
