@@ -72,6 +72,7 @@ const (
 	lacksReadNullValue   = "read-null-value"   // reads null values as empty ones
 	lacksOutOfRange      = "read-out-of-range" // goes elsewhere when its offset is not in the log, and says nothing
 	lacksInvalidRecord   = "code-87"           // does not know the error code INVALID_RECORD
+	lacksAppendTime      = "read-append-time"  // shows the producer's timestamps where the broker has stamped its own
 	lacksReadHeaderBytes = "read-header-bytes" // prints headers: HeaderText instead of Headers
 )
 

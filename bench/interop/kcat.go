@@ -84,6 +84,10 @@ func (k *kcat) close(context.Context) error                                  { r
 // produce runs kcat once for each stretch of records with equal headers and equal nulls, since both are arguments.
 func (k *kcat) produce(ctx context.Context, topic string, partition int, c cell, records []record) ([]int64, error) {
 	offsets := make([]int64, len(records))
+	inFlight := "1" // without sequences, a batch sent again would arrive after its successors
+	if c.Idempotent {
+		inFlight = "5"
+	}
 	for start := 0; start < len(records); {
 		end := start + 1
 		for end < len(records) && kcatFlags(records[end]) == kcatFlags(records[start]) {
@@ -93,7 +97,7 @@ func (k *kcat) produce(ctx context.Context, topic string, partition int, c cell,
 			"-P", "-t", topic, "-p", strconv.Itoa(partition), "-D", kcatRecordEnd,
 			"-X", "acks=" + strconv.Itoa(c.Acks), "-X", "compression.codec=" + c.Codec, "-X", "linger.ms=5",
 			"-X", "enable.idempotence=" + strconv.FormatBool(c.Idempotent), "-X", "message.max.bytes=16777216",
-			"-X", "message.timeout.ms=30000", "-X", "retries=3",
+			"-X", "max.in.flight=" + inFlight, "-X", "message.timeout.ms=30000", "-X", "retries=3",
 		}
 		first := records[start]
 		if first.Key != nil {

@@ -51,8 +51,15 @@ func (t *toolbox) run(ctx context.Context, script, main, name string, args []str
 // pipe is run with something on standard input. Every online tool is told where the broker is.
 func (t *toolbox) pipe(ctx context.Context, script, main, name, stdin string, args []string, expected ...expect) {
 	t.report.check(ctx, who{script, peer.KafkaVersion}, name, func(ctx context.Context) error {
-		_, err := t.want(ctx, main, stdin, args, expected...)
-		return err
+		try := func() error {
+			_, err := t.want(ctx, main, stdin, args, expected...)
+			return err
+		}
+		if slices.Contains(args, "--describe") {
+			// What describes may follow a change that Kafka's controller has answered and its broker not yet applied.
+			return eventually(ctx, try)
+		}
+		return try()
 	})
 }
 

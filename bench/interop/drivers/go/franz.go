@@ -82,6 +82,7 @@ func (f *franz) produce(ctx context.Context, topic string, partition int32, p pr
 	if err := results.FirstErr(); err != nil {
 		return nil, err
 	}
+	linger(p)
 	offsets := make([]int64, len(records))
 	for i, r := range records {
 		offsets[i] = r.Offset

@@ -172,6 +172,14 @@ func handle(c client, r request) answer {
 	return a
 }
 
+// linger is called before a producer is closed. Records sent with acks=0 may still be on their way then, and a broker
+// need not serve what a connection that has ended left behind: programs that close at once lose them, with every broker.
+func linger(p produce) {
+	if p.Acks == 0 {
+		time.Sleep(200 * time.Millisecond)
+	}
+}
+
 // moduleVersion is the version of a library that this binary was linked with.
 func moduleVersion(path string) string {
 	info, ok := debug.ReadBuildInfo()

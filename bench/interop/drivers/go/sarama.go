@@ -85,10 +85,9 @@ func (s *saramaClient) produce(_ context.Context, topic string, partition int32,
 	c.Producer.Flush.MaxMessages = p.BatchRecords
 	c.Producer.MaxMessageBytes = 16 << 20
 	c.Producer.Retry.Max = 3
-	if p.Idempotent {
-		c.Producer.Idempotent = true
-		c.Net.MaxOpenRequests = 1
-	}
+	// The library wants this for idempotence; without sequences, a batch sent again would arrive after its successors.
+	c.Net.MaxOpenRequests = 1
+	c.Producer.Idempotent = p.Idempotent
 	producer, err := sarama.NewSyncProducer([]string{s.bootstrap}, c)
 	if err != nil {
 		return nil, err
@@ -107,6 +106,7 @@ func (s *saramaClient) produce(_ context.Context, topic string, partition int32,
 	if errors.As(err, &each) && len(each) > 0 {
 		err = each[0].Err
 	}
+	linger(p)
 	if err := errors.Join(err, producer.Close()); err != nil {
 		return nil, err
 	}

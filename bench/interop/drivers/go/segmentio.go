@@ -17,8 +17,8 @@ func (s *segmentio) hello() hello {
 	return hello{
 		Client: "kafka-go", Version: moduleVersion("github.com/segmentio/kafka-go"),
 		Codecs: []string{"none", "gzip", "snappy", "lz4", "zstd"},
-		// Its reader moves to the start of the log by itself when its offset is not there.
-		Lacks: []string{"read-null-key", "read-null-value", "read-null-header", "read-out-of-range"},
+		// Its reader moves to the start of the log by itself when its offset is not there, and knows no LogAppendTime.
+		Lacks: []string{"read-null-key", "read-null-value", "read-null-header", "read-out-of-range", "read-append-time"},
 	}
 }
 
@@ -87,6 +87,7 @@ func (s *segmentio) produce(ctx context.Context, topic string, partition int32, 
 			}
 		}
 	}
+	linger(p)
 	if err := errors.Join(err, w.Close()); err != nil {
 		return nil, err
 	}

@@ -68,6 +68,9 @@ final class JavaClient {
         p.put("acks", r.path("acks").asText());
         p.put("compression.type", r.path("codec").asText());
         p.put("enable.idempotence", r.path("idempotent").asText());
+        if (!r.path("idempotent").asBoolean()) { // without sequences, a batch sent again would arrive after its successors
+            p.put("max.in.flight.requests.per.connection", "1");
+        }
         p.put("linger.ms", "5");
         p.put("batch.size", "262144");
         p.put("max.request.size", String.valueOf(16 << 20));

@@ -38,6 +38,8 @@ class Confluent:
                 "acks": acks,
                 "compression.type": codec,
                 "enable.idempotence": idempotent,
+                # Without sequences, a batch sent again would arrive after its successors.
+                "max.in.flight": 5 if idempotent else 1,
                 "linger.ms": 5,
                 "message.max.bytes": 16 << 20,
                 "message.timeout.ms": 30_000,

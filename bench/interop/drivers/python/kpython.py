@@ -43,6 +43,8 @@ class KafkaPython:
             acks="all" if idempotent or acks == -1 else acks,
             compression_type=None if codec == "none" else codec,
             enable_idempotence=idempotent,
+            # Without sequences, a batch sent again would arrive after its successors.
+            max_in_flight_requests_per_connection=5 if idempotent else 1,
             linger_ms=5,
             batch_size=256 << 10,
             max_request_size=16 << 20,
