@@ -17,17 +17,17 @@ func heapNow() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// memoryHeld reads troupe_request_memory_bytes.
-func memoryHeld(r *running) float64 {
+// reading is the value of a metric without labels.
+func reading(r *running, name string) float64 {
 	for line := range strings.Lines(scrape(r)) {
-		if rest, ok := strings.CutPrefix(line, "troupe_request_memory_bytes "); ok {
+		if rest, ok := strings.CutPrefix(line, name+" "); ok {
 			v, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
 			if err == nil {
 				return v
 			}
 		}
 	}
-	r.t.Fatal("no troupe_request_memory_bytes")
+	r.t.Fatal("no metric " + name)
 	return 0
 }
 
@@ -55,7 +55,7 @@ func TestAFloodOfShortQuestionsDoesNotHoldAllTheirLongAnswers(t *testing.T) {
 	if held := heapNow() - before; held > 32<<20 {
 		t.Errorf("a client that reads nothing makes the broker hold %d MiB", held>>20)
 	}
-	if got := memoryHeld(r); got < 1<<20 {
+	if got := reading(r, "troupe_request_memory_bytes"); got < 1<<20 {
 		t.Errorf("the answers that wait are not on the account of the pool: %v bytes", got)
 	}
 	for i := range int32(questions) { // and all answers come when it reads
@@ -63,5 +63,26 @@ func TestAFloodOfShortQuestionsDoesNotHoldAllTheirLongAnswers(t *testing.T) {
 			t.Fatalf("answer %d: id %d, %v", i, id, err)
 		}
 	}
-	eventually(t, "the account is settled", func() bool { return memoryHeld(r) < 64<<10 })
+	eventually(t, "the account is settled", func() bool { return reading(r, "troupe_request_memory_bytes") < 64<<10 })
+}
+
+func TestAPeerThatIsGoneIsNotKeptForTheWaitItAskedFor(t *testing.T) {
+	r := start(t, "connections.max.idle.ms=20000") // nobody is idle for so long here; peers are looked at ten times as often
+	r.createTopic("quiet", 1)
+	c := r.raw()
+	req := fetch(11, "quiet", 0, 0)
+	req.MaxWaitMillis, req.MinBytes = 1<<31-1, 1 // 24 days
+	c.send(req)
+	for range 3 { // are not begun, so that the connection is not read
+		time.Sleep(100 * time.Millisecond)
+		if _, err := c.Write(allTopics(1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(100 * time.Millisecond)
+	before := reading(r, "troupe_connections")
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the connection is gone", func() bool { return reading(r, "troupe_connections") == before-1 })
 }

@@ -89,6 +89,7 @@ func (l *listenerActor) signalled(t *runtime.Turn, m signal) {
 	switch m {
 	case signalTick:
 		l.closeIdle(t)
+		l.hurryGone(t)
 		l.idle.Reset(l.idleInterval())
 	case signalShort:
 		if !l.sweeping {
@@ -186,6 +187,16 @@ func (l *listenerActor) closeIdle(t *runtime.Turn) {
 	l.each(func(c *line) {
 		if ident.Instant(c.active.Load()) < quiet {
 			_ = t.Send(c.session, signalIdle) // one that has stopped is not idle
+		}
+	})
+}
+
+// hurryGone looks for connections that are not read because their session has enough to do, and whose peer has gone: a fetch would wait its whole time for
+// nobody, weeks if the peer wished so, and keep the descriptor.
+func (l *listenerActor) hurryGone(t *runtime.Turn) {
+	l.each(func(c *line) {
+		if s, ok := c.transport.(*socket); ok && c.gate.closed.Load() && s.peerGone() {
+			_ = t.Send(c.session, signalHurry) // one that has stopped waits for nothing
 		}
 	})
 }

@@ -29,6 +29,7 @@ const (
 	signalFetchDue                     // the longest wait of a session's fetch is over
 	signalDrain                        // finish what was begun, take nothing new
 	signalIdle                         // a session's connection was quiet for long
+	signalHurry                        // the peer is gone, while its requests wait: do not let them wait
 	signalShort                        // somebody waits for memory
 	signalSweep                        // look for stalled reservations
 	signalOpen                         // a partition may open its log: the one before is gone

@@ -117,6 +117,10 @@ func (s *session) signalled(t *runtime.Turn, m signal) {
 		s.out.resume()
 	case signalFetchDue:
 		s.fetchDue(t)
+	case signalHurry:
+		for _, op := range s.ops {
+			op.hurry(t)
+		}
 	case signalDrain:
 		s.close(t, errDrained)
 	case signalIdle:

@@ -167,6 +167,18 @@ func (s *socket) awaitWritable() {
 	}
 }
 
+// peerGone says whether the peer has closed its side, or the whole connection. It does not wait.
+func (s *socket) peerGone() bool {
+	gone := false
+	err := s.raw.Control(func(fd uintptr) {
+		poll := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+		if n, err := unix.Poll(poll[:], 0); err == nil && n > 0 {
+			gone = poll[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0
+		}
+	})
+	return gone && err == nil
+}
+
 // tell posts to the session; when that is gone, so is the reason to tell.
 func (s *socket) tell(m runtime.Message) { _ = s.self.Post(m) }
 
