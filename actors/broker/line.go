@@ -53,18 +53,17 @@ func (l *listenerActor) open(ln *line, owner claimant, to Transport, address net
 	ln.active.Store(int64(ln.now()))
 	s := &session{transport: to, gate: ln.gate, left: func() { l.gone(ln) }}
 	s.client = handler.Client{Address: address, Listener: l.name, Principal: "User:ANONYMOUS"}
+	// Whoever goes through the lines finds only those that have a session.
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.next++
-	name := l.next
-	l.lines[ln] = struct{}{}
-	l.mu.Unlock()
-	var err error
-	if ln.feed.session, err = spawnSession(l.shared, l.self, ln.number, name, s); err != nil {
-		l.mu.Lock()
-		delete(l.lines, ln)
-		l.mu.Unlock()
+	session, err := spawnSession(l.shared, l.self, ln.number, l.next, s)
+	if err != nil {
+		return err
 	}
-	return err
+	ln.feed.session = session
+	l.lines[ln] = struct{}{}
+	return nil
 }
 
 // gone forgets a line whose session has stopped.
