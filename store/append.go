@@ -62,13 +62,19 @@ func (l *Log) write(v record.View, size int64) error {
 		a.unmapped, sf.began = sf.bytes == nil, pos
 	}
 	if size < int64(l.cfg.AppendWriteMin) && need <= int64(len(sf.bytes)) && l.cfg.Append == AppendMapped {
+		if need > sf.covered {
+			if err := sf.cover(pos, need); err != nil {
+				return l.health.sift(err, "write to "+a.name(suffixLog))
+			}
+		}
 		copy(sf.bytes[pos:need], v)
-		sf.keepAhead(need, l.growth, l.background)
-		return nil
+	} else {
+		if _, err := sf.file.WriteAt(v, pos); err != nil {
+			return l.health.sift(err, "write to "+a.name(suffixLog))
+		}
+		sf.covered = max(sf.covered, roundUp(need, pageSize))
 	}
-	if _, err := sf.file.WriteAt(v, pos); err != nil {
-		return l.health.sift(err, "write to "+a.name(suffixLog))
-	}
+	sf.keepAhead(need, l.growth, l.background)
 	return nil
 }
 
@@ -175,8 +181,7 @@ func (l *Log) soil(s *segment) error {
 // prepareClose writes the indexes of a segment about to be closed: the last step
 // that a full disk can refuse.
 func (l *Log) prepareClose(s *segment) error {
-	err := errors.Join(s.index.flush(), s.times.flush())
-	return l.health.sift(err, "write the indexes of "+s.name(suffixLog))
+	return l.health.sift(s.finishIndexes(), "write the indexes of "+s.name(suffixLog))
 }
 
 // createSegment makes a segment's file and remembers that its name has to be

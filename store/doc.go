@@ -12,7 +12,7 @@
 // time; there is no lock on the append path. Three kinds of value may leave the
 // owner's turn: a [Region] (bytes to send, counted by reference), a [SyncWork]
 // (what has to reach the platter) and jobs given to [LogOptions].Background
-// (populate pages, unlink files). Whoever does a SyncWork hands its [SyncResult]
+// (reserve space, unlink files). Whoever does a SyncWork hands its [SyncResult]
 // back to the owner, who calls [Log.Synced].
 //
 //	owner                          flusher                     socket

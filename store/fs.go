@@ -84,9 +84,6 @@ type Dir interface {
 type Mapping interface {
 	// Bytes is the range. Touching bytes beyond the file's end is a fault.
 	Bytes() []byte
-	// Populate makes [off, off+n) of the mapping present and writable ahead of
-	// the writer. It is advice: an error changes nothing but speed.
-	Populate(off, n int64) error
 	// Sync makes the mapped range durable.
 	Sync() error
 	// Close unmaps. Bytes must not be touched afterwards.

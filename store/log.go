@@ -119,8 +119,8 @@ func (l *Log) Configure(c LogConfig) { l.configure(c) }
 // Defaults of LogConfig's zeros, in bytes.
 const (
 	// defaultAppendWriteMin is where pwrite into reserved space becomes cheaper
-	// than the copy and its page faults; BenchmarkAppend has both.
-	defaultAppendWriteMin = 32 << 10
+	// than covering it and copying; BenchmarkAppend has both.
+	defaultAppendWriteMin = 256 << 10
 	defaultAllocateMin    = 64 << 10
 	defaultAllocateMax    = 64 << 20
 )

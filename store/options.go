@@ -17,7 +17,7 @@ type LogOptions struct {
 	Hint        RecoveryHint
 	Now         ident.Millis // wall clock of the opening
 
-	// Background runs a job off the caller's goroutine: populating pages,
+	// Background runs a job off the caller's goroutine: reserving space,
 	// unlinking files. Nil runs it in place, as simulations want.
 	Background func(job func())
 	// Producers is asked, in the owner's turn, whenever a segment is rolled: it
@@ -58,6 +58,21 @@ const (
 	RecoverCopy
 )
 
+// String says in a word or two what is believed, for the log.
+func (m RecoveryMode) String() string {
+	switch m {
+	case RecoverVerify:
+		return "another boot"
+	case RecoverClean:
+		return "clean stop"
+	case RecoverSameBoot:
+		return "same boot"
+	case RecoverCopy:
+		return "same boot, unconfirmed"
+	}
+	return "unknown"
+}
+
 // RecoveryHint is what the directory knows about a log before it is opened.
 type RecoveryHint struct {
 	Mode  RecoveryMode
@@ -81,6 +96,7 @@ type Recovery struct {
 	Damage []OffsetRange
 	// Batches and Bytes that were read.
 	Batches, Bytes int64
-	// IndexesRebuilt counts index files that were missing, short or noise.
+	// IndexesRebuilt counts segments whose index files were missing, short or noise. A
+	// segment that is too small for an entry has none to miss.
 	IndexesRebuilt int
 }

@@ -278,21 +278,6 @@ type osMapping struct {
 
 func (m *osMapping) Bytes() []byte { return m.b }
 
-func (m *osMapping) Populate(off, n int64) error {
-	const page = 4096
-	from := off &^ (page - 1)
-	to := min((off+n+page-1)&^(page-1), int64(len(m.b)))
-	if to <= from {
-		return nil
-	}
-	// Since Linux 5.14. Older kernels answer EINVAL, and the writer takes the
-	// faults itself; touching the pages from here instead would race with it.
-	if err := unix.Madvise(m.b[from:to], unix.MADV_POPULATE_WRITE); err != nil {
-		return &fs.PathError{Op: "madvise", Path: m.name, Err: err}
-	}
-	return nil
-}
-
 func (m *osMapping) Sync() error {
 	if err := unix.Msync(m.b, unix.MS_SYNC); err != nil {
 		return &fs.PathError{Op: "msync", Path: m.name, Err: err}

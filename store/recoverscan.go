@@ -79,7 +79,7 @@ type tail struct {
 // first unsound one ends the segment; below the mark it is damage.
 func (v *recovery) rebuild(s *segment, i int, from ident.Offset, check bool) (tail, error) {
 	l := v.l
-	sc, err := v.prepare(s, from)
+	sc, anew, err := v.prepare(s, from)
 	if err != nil {
 		return tail{}, err
 	}
@@ -118,33 +118,34 @@ func (v *recovery) rebuild(s *segment, i int, from ident.Offset, check bool) (ta
 	}
 	s.size, s.believed, s.loaded = t.pos, true, true
 	v.r.Bytes += sc.read
+	if anew && s.index.count() > 0 { // else there is nothing that could have been missing
+		v.r.IndexesRebuilt++
+	}
 	return t, nil
 }
 
 // prepare brings segment state and indexes to a confirmed batch at or before
-// offset from, and returns a scanner that stands on it.
-func (v *recovery) prepare(s *segment, from ident.Offset) (*scanner, error) {
+// offset from, and returns a scanner that stands on it. anew says that the indexes
+// were dropped and the scan makes them again from the beginning.
+func (v *recovery) prepare(s *segment, from ident.Offset) (sc *scanner, anew bool, err error) {
 	sc, p, err := v.resume(s, from)
 	if err != nil {
-		return nil, v.l.health.sift(err, "read "+s.name(suffixLog))
+		return nil, false, v.l.health.sift(err, "read "+s.name(suffixLog))
 	}
 	if p.pos > 0 {
 		ok, err := v.trim(s, p)
 		if err != nil {
-			return nil, v.l.health.sift(err, "cut the indexes of "+s.name(suffixLog))
+			return nil, false, v.l.health.sift(err, "cut the indexes of "+s.name(suffixLog))
 		}
 		if ok {
-			return sc, nil
+			return sc, false, nil
 		}
 	}
-	if s.index.count() > 0 || s.times.count() > 0 || s.size > 0 {
-		v.r.IndexesRebuilt++
-	}
 	if err := errors.Join(s.index.forget(), s.times.reset()); err != nil {
-		return nil, v.l.health.sift(err, "remove the indexes of "+s.name(suffixLog))
+		return nil, false, v.l.health.sift(err, "remove the indexes of "+s.name(suffixLog))
 	}
 	s.top, s.first, s.sinceIndex = moment{ident.NoTimestamp, s.base}, ident.NoTimestamp, 0
-	return newScanner(v.buf, s.file.file, 0, s.size, s.base), nil
+	return newScanner(v.buf, s.file.file, 0, s.size, s.base), true, nil
 }
 
 // trim cuts both indexes behind entry p and takes the segment's state from them.

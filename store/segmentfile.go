@@ -23,16 +23,16 @@ type segmentFile struct {
 	// reserved is how much of the file fallocate granted; size <= reserved while
 	// the segment is active. Only grow and seal change it, under growth.
 	reserved atomic.Int64
-	// populated is how far the mapping is known to be present.
-	populated atomic.Int64
-	ahead     atomic.Bool // a job that reserves and populates is under way
-	job       func()      // that job, made once
+	ahead    atomic.Bool // a job that reserves is under way
+	job      func()      // that job, made once
 	// What the job goes by: the owner's until it is queued, the job's until ahead
 	// is false again.
-	size, span int64
-	policy     growthPolicy
+	target int64
+	policy growthPolicy
 
-	began int64 // the file's size when this process first appended through the mapping
+	// The owner's.
+	began   int64 // the file's size when this process first appended through the mapping
+	covered int64 // below it the page cache holds whole pages; see cover
 
 	growth sync.Mutex
 	sealed bool  // the file ends where its batches end, and never grows again
@@ -133,62 +133,72 @@ func (sf *segmentFile) reserveLocked(need int64, p growthPolicy) error {
 	return nil
 }
 
-// The window is how far ahead of the writer pages are made present, in bytes. It
-// grows with what the process has appended to the file, so that ten thousand idle
-// partitions do not hold ten thousand full windows.
+// Space is reserved by a job as soon as less than half a window of it is left, and
+// pages are covered a piece at a time. Both grow with what the process has appended to
+// the file, so that ten thousand quiet partitions do not hold ten thousand windows.
 const (
-	windowMin = 128 << 10
 	windowMax = 8 << 20
+	pageSize  = 4 << 10
+	coverMax  = 256 << 10
 )
 
-func (sf *segmentFile) window(size int64) int64 {
-	return min(max(size-sf.began, windowMin), windowMax)
+// zeros is never written to, so that the kernel gives all of it one page.
+var zeros [coverMax]byte
+
+// cover puts zeros into the page cache from the first page behind pos on, where the
+// log ends, to need or somewhat beyond, all of it reserved: then the copy that follows
+// meets large folios that are up to date. A first touch through the mapping would have
+// the kernel read the reserved space instead, and zero it in smaller folios, at three
+// times the cost of these writes. The page that holds pos is there already.
+func (sf *segmentFile) cover(pos, need int64) error {
+	piece := int64(pageSize)
+	for piece < coverMax && piece < need-sf.began {
+		piece *= 2
+	}
+	at := max(sf.covered, roundUp(pos, pageSize))
+	to := min(roundUp(need, piece), sf.reserved.Load())
+	for at < to {
+		end := min(roundUp(at+1, coverMax), to)
+		if _, err := sf.file.WriteAt(zeros[:end-at], at); err != nil {
+			return err
+		}
+		at = end
+		sf.covered = end
+	}
+	return nil
 }
 
-// keepAhead reserves and populates ahead of size on the background, when less than
-// half a window is left.
+// roundUp returns the first multiple of step, a power of two, that is not below n.
+func roundUp(n, step int64) int64 { return (n + step - 1) &^ (step - 1) }
+
+// keepAhead has space reserved behind size on the background, so that the writer does
+// not wait for the file system's journal.
 func (sf *segmentFile) keepAhead(size int64, p growthPolicy, background func(func())) {
-	window := sf.window(size)
-	if sf.populated.Load() >= min(size+window/2, p.limit) || !sf.ahead.CompareAndSwap(false, true) {
+	window := min(size-sf.began, windowMax)
+	if sf.reserved.Load() >= min(size+window/2, p.limit) || !sf.ahead.CompareAndSwap(false, true) {
 		return
 	}
 	if sf.job == nil {
 		sf.job = func() {
 			defer sf.release()
 			defer sf.ahead.Store(false)
-			sf.goAhead(sf.size, sf.span, sf.policy)
+			sf.goAhead(sf.target, sf.policy)
 		}
 	}
-	sf.size, sf.span, sf.policy = size, window, p
+	sf.target, sf.policy = min(size+window, p.limit), p
 	sf.retain()
 	background(sf.job)
 }
 
-func (sf *segmentFile) goAhead(size, window int64, p growthPolicy) {
+func (sf *segmentFile) goAhead(target int64, p growthPolicy) {
 	sf.growth.Lock()
 	defer sf.growth.Unlock()
 	if sf.sealed {
 		return
 	}
-	target := min(size+window, p.limit, int64(len(sf.bytes)))
-	if target > sf.reserved.Load() {
-		if err := sf.reserveLocked(target, p); err != nil {
-			// The disk is full, or broken. The writer will meet the same error
-			// when it needs the space, with a client to tell.
-			target = sf.reserved.Load()
-		}
-	}
-	target = min(target, sf.reserved.Load())
-	from := max(sf.populated.Load(), size)
-	if target <= from {
-		return
-	}
-	if err := sf.mapping.Populate(from, target-from); err != nil {
-		// Advice that was not taken. Claim it anyway: asking again for each
-		// append would cost more than the faults.
-		target = p.limit
-	}
-	sf.populated.Store(target)
+	// An error means that the disk is full, or broken. The writer will meet it again
+	// when it needs the space, with a client to tell.
+	_ = sf.reserveLocked(target, p)
 }
 
 // seal cuts the reserved tail off, so that the file ends with its last batch, and
@@ -196,14 +206,13 @@ func (sf *segmentFile) goAhead(size, window int64, p growthPolicy) {
 func (sf *segmentFile) seal(size int64) error {
 	sf.growth.Lock()
 	defer sf.growth.Unlock()
+	if sf.reserved.Load() != size {
+		if err := sf.file.Truncate(size); err != nil {
+			return err
+		}
+		sf.reserved.Store(size)
+	}
 	sf.sealed = true
-	if sf.reserved.Load() == size {
-		return nil
-	}
-	if err := sf.file.Truncate(size); err != nil {
-		return err
-	}
-	sf.reserved.Store(size)
 	return nil
 }
 

@@ -3,7 +3,7 @@ package main
 import "sync"
 
 // background runs jobs one after another, in the order in which they were given, on a goroutine of its own. The store gives it
-// what must not delay a turn: populating pages ahead of the writer, unlinking deleted segments.
+// what must not delay a turn: reserving space ahead of the writer, unlinking deleted segments.
 type background struct {
 	mu   sync.Mutex
 	work sync.Cond

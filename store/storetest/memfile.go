@@ -182,8 +182,6 @@ type memMapping struct {
 
 func (m *memMapping) Bytes() []byte { return m.b }
 
-func (m *memMapping) Populate(off, n int64) error { return nil }
-
 func (m *memMapping) Sync() error {
 	if err := m.f.fs.enter("msync", m.f.name); err != nil {
 		return err
