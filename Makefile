@@ -52,7 +52,8 @@ interop: ## real clients and Kafka's own tools, the smoke part (at most ten minu
 	$(GO) test -count=1 -tags interop ./bench/peer
 
 interop-all: ## the whole matrix of clients, codecs and acks
-	$(GO) run ./bench/interop -suite all
+	mkdir -p bench/results
+	$(GO) run ./bench/interop -suite all -out bench/results/interop-troupe.txt
 	$(GO) test -count=1 -tags interop ./bench/peer
 
 chaos: ## kill -9 loops and hostile clients against the real binary; TROUPE_TEST_KILL_LOOPS=n for longer

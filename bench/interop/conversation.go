@@ -73,6 +73,7 @@ const (
 	lacksOutOfRange      = "read-out-of-range" // goes elsewhere when its offset is not in the log, and says nothing
 	lacksInvalidRecord   = "code-87"           // does not know the error code INVALID_RECORD
 	lacksAppendTime      = "read-append-time"  // shows the producer's timestamps where the broker has stamped its own
+	lacksDeleteRecords   = "delete-records"    // has no DeleteRecords request
 	lacksReadHeaderBytes = "read-header-bytes" // prints headers: HeaderText instead of Headers
 )
 
@@ -87,6 +88,9 @@ type client interface {
 	produce(ctx context.Context, topic string, partition int, c cell, records []record) ([]int64, error)
 	// read gives at least count records from the offset on, reading the partition by itself, without a group.
 	read(ctx context.Context, topic string, partition int, from int64, count int) ([]record, error)
+	// administer lets the topic have so many partitions, sets one config, deletes the records of partition 0 below an
+	// offset (a client that lacksDeleteRecords does not), and then asks for what it has set.
+	administer(ctx context.Context, topic string, partitions int, key, value string, below int64) (described, error)
 	close(ctx context.Context) error
 }
 
@@ -128,6 +132,16 @@ type answer struct {
 	Offsets []int64      `json:"offsets"`
 	Records []record     `json:"records"`
 	Tool    *toolResult  `json:"tool"`
+	Admin   *described   `json:"admin"`
+}
+
+// described is a topic as a client's administrative requests show it: number of partitions, the value of a config, the
+// first offset and the end of partition 0.
+type described struct {
+	Partitions int    `json:"partitions"`
+	Value      string `json:"value"`
+	Earliest   int64  `json:"earliest"`
+	Latest     int64  `json:"latest"`
 }
 
 // toolResult is what a command line tool left.
@@ -270,6 +284,17 @@ func (d *driver) produce(ctx context.Context, topic string, partition int, c cel
 func (d *driver) read(ctx context.Context, topic string, partition int, from int64, count int) ([]record, error) {
 	a, err := d.call(ctx, request{Op: "read", Topic: topic, Partition: partition, From: from, Count: count})
 	return a.Records, err
+}
+
+func (d *driver) administer(ctx context.Context, topic string, partitions int, key, value string, below int64) (described, error) {
+	a, err := d.call(ctx, request{Op: "admin", Topic: topic, Count: partitions, Config: map[string]string{key: value}, From: below})
+	if err != nil {
+		return described{}, err
+	}
+	if a.Admin == nil {
+		return described{}, errors.New("the driver's answer describes nothing")
+	}
+	return *a.Admin, nil
 }
 
 // tool runs one command line tool. Only the Java driver can.

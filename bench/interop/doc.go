@@ -26,8 +26,10 @@
 //	<- {"id":3,"offsets":[0,1,2]}
 //	-> {"id":4,"op":"read","topic":"t","partition":0,"from":0,"count":3,"waitMs":30000}
 //	<- {"id":4,"records":[…]}
-//	-> {"id":5,"op":"delete","topic":"t"}
-//	<- {"id":5,"error":{"code":3,"message":"…"}}
+//	-> {"id":5,"op":"admin","topic":"t","count":5,"config":{"retention.ms":"1000"},"from":2}
+//	<- {"id":5,"admin":{"partitions":5,"value":"1000","earliest":2,"latest":3}}
+//	-> {"id":6,"op":"delete","topic":"t"}
+//	<- {"id":6,"error":{"code":3,"message":"…"}}
 //
 // A record is {"key":B,"value":B,"headers":[{"name":S,"value":B}],"timestamp":MS,"offset":N} where B is base64 or null.
 // The Java driver knows one operation more, "tool": it runs a tool's main method with arguments and standard input and

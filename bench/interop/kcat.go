@@ -81,6 +81,10 @@ func (k *kcat) create(context.Context, string, int, map[string]string) error { r
 func (k *kcat) remove(context.Context, string) error                         { return errNoAdmin }
 func (k *kcat) close(context.Context) error                                  { return nil }
 
+func (k *kcat) administer(context.Context, string, int, string, string, int64) (described, error) {
+	return described{}, errNoAdmin
+}
+
 // produce runs kcat once for each stretch of records with equal headers and equal nulls, since both are arguments.
 func (k *kcat) produce(ctx context.Context, topic string, partition int, c cell, records []record) ([]int64, error) {
 	offsets := make([]int64, len(records))

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -112,6 +113,7 @@ func run(ctx context.Context, o options) (passed bool, err error) {
 	}()
 
 	r := newReport(out)
+	r.printf("interop, %s, %s, %d processors, %s\n", time.Now().UTC().Format(time.DateTime), runtime.GOOS+"/"+runtime.GOARCH, runtime.NumCPU(), runtime.Version())
 	r.section("prepare")
 	began := time.Now()
 	s := &suite{report: r, env: e, full: o.full, commands: prepare(ctx, e, o.clients)}
@@ -120,7 +122,7 @@ func run(ctx context.Context, o options) (passed bool, err error) {
 	if s.target, err = startTarget(ctx, e, o.target, "broker", nil); err != nil {
 		return false, err
 	}
-	r.printf("%s serves at %s after %d ms\n", s.target.name, s.target.addr, time.Since(began).Milliseconds())
+	r.printf("%s %s serves at %s after %d ms\n", s.target.name, s.target.version, s.target.addr, time.Since(began).Milliseconds())
 	s.actors = cast(ctx, r, s.commands, s.target.addr, o.clients)
 	for _, section := range o.sections {
 		switch section {

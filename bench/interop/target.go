@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/troupe-broker/troupe/bench/peer"
@@ -14,7 +16,8 @@ import (
 // target is the broker under test.
 type target struct {
 	*peer.Process
-	name string // "troupe" or "kafka"
+	name    string // "troupe" or "kafka"
+	version string
 	addr string
 	// data is the directory that holds the partitions' directories.
 	data string
@@ -46,7 +49,7 @@ func startTarget(ctx context.Context, e *environment, name, label string, s sett
 		if err != nil {
 			return nil, err
 		}
-		return &target{Process: k.Process, name: name, addr: k.Addr, data: k.DataDir, log: k.LogFile}, nil
+		return &target{Process: k.Process, name: name, version: peer.KafkaVersion, addr: k.Addr, data: k.DataDir, log: k.LogFile}, nil
 	case "troupe":
 		return startTroupe(ctx, e, dir, s)
 	default:
@@ -59,12 +62,16 @@ func startTroupe(ctx context.Context, e *environment, dir string, s settings) (*
 	if err := command(ctx, e.root, "go", "build", "-o", binary, "./cmd/troupe"); err != nil {
 		return nil, err
 	}
+	revision, err := exec.CommandContext(ctx, "git", "-C", e.root, "describe", "--always", "--dirty").Output()
+	if err != nil {
+		revision = []byte("of unknown revision: " + err.Error()) // built from a copy without its history
+	}
 	ports, err := peer.FreePorts(2)
 	if err != nil {
 		return nil, err
 	}
 	t := &target{
-		name: "troupe", addr: fmt.Sprintf("127.0.0.1:%d", ports[0]),
+		name: "troupe", version: strings.TrimSpace(string(revision)), addr: fmt.Sprintf("127.0.0.1:%d", ports[0]),
 		data: filepath.Join(dir, "data"), log: filepath.Join(dir, "troupe.log"),
 	}
 	args := []string{"serve", "--listen", t.addr, "--data-dir", t.data, "-X", fmt.Sprintf("metrics.listen=127.0.0.1:%d", ports[1])}

@@ -27,6 +27,9 @@ func (t *toolbox) cluster(ctx context.Context) {
 			`^`+id+`\s+[A-Za-z0-9_-]{22}\s+[1-9]\d*\s+0\s+\d{13}\s+\d{13}\s+Leader`))
 	t.run(ctx, "kafka-metadata-quorum", metadataQuorum, "describe --replication --human-readable", args("describe --replication --human-readable"),
 		matches(`^`+id+`\s+[A-Za-z0-9_-]{22}\s+[1-9]\d*\s+0\s+\d+ ms ago\s+\d+ ms ago\s+Leader`))
+	t.run(ctx, "kafka-transactions", transactionsCommand, "describe-producers", args("describe-producers --topic rolled --partition 0"),
+		matches(`^ProducerId\s+ProducerEpoch\s+LatestCoordinatorEpoch\s+LastSequence\s+LastTimestamp\s+CurrentTransactionStartOffset`,
+			`^\d+\s+0\s+-1\s+[1-9]\d*\s+\d{13}\s+None`))
 	t.run(ctx, "kafka-log-dirs", logDirsCommand, "--describe of a topic", args("--describe --topic-list rolled"), t.logDirs(id, "rolled-0", "rolled-1"))
 	t.run(ctx, "kafka-log-dirs", logDirsCommand, "--describe of a broker", args("--describe --broker-list "+id), t.logDirs(id, "rolled-0", "tools-console-0"))
 }

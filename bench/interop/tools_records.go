@@ -54,6 +54,32 @@ func (t *toolbox) console(ctx context.Context) {
 		matches(`^2000 records sent, `))
 }
 
+// queries: what kcat, the command line of the librdkafka world, asks besides records.
+func (t *toolbox) queries(ctx context.Context, start int64) {
+	for _, a := range t.actors {
+		k, ok := a.client.(*kcat)
+		if !ok {
+			continue
+		}
+		ask := func(name, line, want string) {
+			t.report.check(ctx, a.who(), name, func(ctx context.Context) error {
+				out, err := k.run(ctx, nil, args(line)...)
+				if err == nil && !strings.Contains(string(out), want) {
+					err = fmt.Errorf("it printed\n%s\nand not %q", out, want)
+				}
+				return err
+			})
+		}
+		ask("-L lists the topic", "-L -t tools-offsets", `topic "tools-offsets" with 2 partitions`)
+		ask("-L lists the broker", "-L", " at "+t.target.addr)
+		ask("-Q a record's timestamp", fmt.Sprintf("-Q -t tools-offsets:0:%d", start+3000), "tools-offsets [0] offset 3")
+		ask("-Q earliest", "-Q -t tools-offsets:0:-2", "tools-offsets [0] offset 0")
+		ask("-Q latest", "-Q -t tools-offsets:0:-1", "tools-offsets [0] offset 10")
+		ask("-o from a timestamp", fmt.Sprintf("-C -q -t tools-offsets -p 0 -o s@%d -c 1 -f %%o;", start+5000), "5;")
+		ask("-o from the end", "-C -q -t tools-offsets -p 0 -o -2 -c 1 -f %o;", "8;")
+	}
+}
+
 // manyLines are n lines "key:value" of about a kilobyte.
 func manyLines(n int) string {
 	var b strings.Builder
@@ -102,6 +128,8 @@ func (t *toolbox) offsets(ctx context.Context) {
 	get("--partitions", topic+" --partitions 1", prints("tools-offsets:1:0"))
 	get("--topic-partitions", "--topic-partitions tools-offsets:0", prints("tools-offsets:0:10"))
 	get("of no topic", "--topic tools-none", fails(), matches(`Could not match any topic-partitions`))
+
+	t.queries(ctx, start)
 
 	records := func(name, json string, expected ...expect) {
 		file := filepath.Join(t.env.run, "delete-records.json")

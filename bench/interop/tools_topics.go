@@ -23,6 +23,7 @@ const (
 	clusterTool          = "ClusterTool"
 	dumpLogSegments      = "DumpLogSegments"
 	producerPerformance  = "ProducerPerformance"
+	transactionsCommand  = "TransactionsCommand"
 )
 
 // toolTopic is the topic that most tools work on; rolled has segments small enough to be closed by a few records.

@@ -19,6 +19,7 @@ func (s *suite) topics(ctx context.Context) {
 	s.conversion(ctx)
 	s.limits(ctx)
 	s.autoCreation(ctx)
+	s.administration(ctx)
 	s.bulk(ctx)
 }
 
@@ -276,6 +277,34 @@ func (s *suite) autoCreation(ctx context.Context) {
 		s.report.check(ctx, a.who(), "create with an unknown config is refused", func(ctx context.Context) error {
 			err := a.create(ctx, "unknown-config", 1, map[string]string{"no.such": "1"})
 			return wantRefusal(err, invalidConfig, "onfig")
+		})
+	}
+}
+
+// administration: each client's own admin requests, at the versions it speaks, change a topic and see the change.
+func (s *suite) administration(ctx context.Context) {
+	s.report.section("administration by clients")
+	for _, a := range s.actors {
+		topic := "administered-by-" + a.hello.Client
+		if a.hello.Client == "kcat" || !s.createTopic(ctx, a, topic, 1, map[string]string{"retention.ms": "86400000"}) {
+			continue
+		}
+		s.report.check(ctx, a.who(), "partitions, config, records, offsets", func(ctx context.Context) error {
+			records, err := writeCorpus(ctx, a, topic, 0, cell{Codec: "none", Acks: -1})
+			if err != nil {
+				return err
+			}
+			want := described{Partitions: 4, Value: "123456789", Earliest: 7, Latest: int64(len(records))}
+			if a.hello.lacks(lacksDeleteRecords) {
+				want.Earliest = 0
+			}
+			return eventually(ctx, func() error {
+				got, err := a.administer(ctx, topic, want.Partitions, "retention.ms", want.Value, 7)
+				if err == nil && got != want {
+					err = fmt.Errorf("it sees %+v, want %+v", got, want)
+				}
+				return err
+			})
 		})
 	}
 }

@@ -47,6 +47,66 @@ func (f *franz) remove(ctx context.Context, topic string) error {
 	return answer.Err
 }
 
+func (f *franz) administer(ctx context.Context, name string, partitions int, key, value string, below int64) (t topic, err error) {
+	c, err := kgo.NewClient(kgo.SeedBrokers(f.bootstrap))
+	if err != nil {
+		return t, err
+	}
+	defer c.Close()
+	admin := kadm.NewClient(c)
+	details, err := admin.ListTopics(ctx, name)
+	if err != nil {
+		return t, err
+	}
+	if len(details[name].Partitions) < partitions {
+		if created, err := admin.UpdatePartitions(ctx, partitions, name); err != nil || created.Error() != nil {
+			return t, errors.Join(err, created.Error())
+		}
+	}
+	altered, err := admin.AlterTopicConfigs(ctx, []kadm.AlterConfig{{Name: key, Value: &value}}, name)
+	if err != nil {
+		return t, err
+	}
+	if _, err := altered.On(name, func(r *kadm.AlterConfigsResponse) error { return r.Err }); err != nil {
+		return t, err
+	}
+	offsets := make(kadm.Offsets)
+	offsets.AddOffset(name, 0, below, -1)
+	deleted, err := admin.DeleteRecords(ctx, offsets)
+	if err != nil || deleted.Error() != nil {
+		return t, errors.Join(err, deleted.Error())
+	}
+	if details, err = admin.ListTopics(ctx, name); err != nil {
+		return t, err
+	}
+	t.Partitions = len(details[name].Partitions)
+	configs, err := admin.DescribeTopicConfigs(ctx, name)
+	if err != nil {
+		return t, err
+	}
+	config, err := configs.On(name, nil)
+	if err != nil {
+		return t, err
+	}
+	for _, entry := range config.Configs {
+		if entry.Key == key {
+			t.Value = entry.MaybeValue()
+		}
+	}
+	starts, err := admin.ListStartOffsets(ctx, name)
+	if err != nil {
+		return t, err
+	}
+	ends, err := admin.ListEndOffsets(ctx, name)
+	if err != nil {
+		return t, err
+	}
+	start, _ := starts.Lookup(name, 0)
+	end, _ := ends.Lookup(name, 0)
+	t.Earliest, t.Latest = start.Offset, end.Offset
+	return t, errors.Join(start.Err, end.Err)
+}
+
 var franzCodecs = map[string]kgo.CompressionCodec{
 	"none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(),
 	"lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),

@@ -62,6 +62,15 @@ type answer struct {
 	Hello   *hello   `json:"hello,omitempty"`
 	Offsets []int64  `json:"offsets,omitempty"`
 	Records []record `json:"records,omitempty"`
+	Admin   *topic   `json:"admin,omitempty"`
+}
+
+// topic is one as administrative requests show it; offsets are those of partition 0.
+type topic struct {
+	Partitions int    `json:"partitions"`
+	Value      string `json:"value"`
+	Earliest   int64  `json:"earliest"`
+	Latest     int64  `json:"latest"`
 }
 
 // failure is an error as the client gave it; Code is the protocol's error code where the client tells it.
@@ -86,6 +95,9 @@ type client interface {
 	remove(ctx context.Context, topic string) error
 	produce(ctx context.Context, topic string, partition int32, p produce) ([]int64, error)
 	read(ctx context.Context, topic string, partition int32, from int64, count int) ([]record, error)
+	// administer lets a topic have so many partitions (it may have them already), sets a config, deletes the records of
+	// partition 0 below an offset where the library can, and describes what there is then.
+	administer(ctx context.Context, topic string, partitions int, key, value string, below int64) (topic, error)
 	// code finds the protocol's error code in an error of this library.
 	code(err error) (int16, bool)
 }
@@ -160,6 +172,12 @@ func handle(c client, r request) answer {
 		a.Offsets, err = c.produce(ctx, r.Topic, r.Partition, r.produce)
 	case "read":
 		a.Records, err = c.read(ctx, r.Topic, r.Partition, r.From, r.Count)
+	case "admin":
+		var t topic
+		for key, value := range r.Config {
+			t, err = c.administer(ctx, r.Topic, r.Count, key, value, r.From)
+		}
+		a.Admin = &t
 	default:
 		err = fmt.Errorf("no operation %q", r.Op)
 	}

@@ -60,6 +60,58 @@ func (s *saramaClient) remove(_ context.Context, topic string) error {
 	return errors.Join(admin.DeleteTopic(topic), admin.Close())
 }
 
+func (s *saramaClient) administer(_ context.Context, name string, partitions int, key, value string, below int64) (t topic, err error) {
+	c, err := sarama.NewClient([]string{s.bootstrap}, s.config())
+	if err != nil {
+		return t, err
+	}
+	admin, err := sarama.NewClusterAdminFromClient(c)
+	if err != nil {
+		return t, errors.Join(err, c.Close())
+	}
+	defer func() { err = errors.Join(err, admin.Close()) }() // closes the client too
+	have, err := c.Partitions(name)
+	if err != nil {
+		return t, err
+	}
+	if len(have) < partitions {
+		if err := admin.CreatePartitions(name, int32(partitions), nil, false); err != nil {
+			return t, err
+		}
+	}
+	if s.name == "sarama-max" {
+		set := map[string]sarama.IncrementalAlterConfigsEntry{key: {Operation: sarama.IncrementalAlterConfigsOperationSet, Value: &value}}
+		err = admin.IncrementalAlterConfig(sarama.TopicResource, name, set, false)
+	} else { // the older request, which replaces all configs
+		err = admin.AlterConfig(sarama.TopicResource, name, map[string]*string{key: &value}, false)
+	}
+	if err != nil {
+		return t, err
+	}
+	if err := admin.DeleteRecords(name, map[int32]int64{0: below}); err != nil {
+		return t, err
+	}
+	described, err := admin.DescribeTopics([]string{name})
+	if err != nil {
+		return t, err
+	}
+	t.Partitions = len(described[0].Partitions)
+	entries, err := admin.DescribeConfig(sarama.ConfigResource{Type: sarama.TopicResource, Name: name, ConfigNames: []string{key}})
+	if err != nil {
+		return t, err
+	}
+	for _, e := range entries {
+		if e.Name == key {
+			t.Value = e.Value
+		}
+	}
+	if t.Earliest, err = c.GetOffset(name, 0, sarama.OffsetOldest); err != nil {
+		return t, err
+	}
+	t.Latest, err = c.GetOffset(name, 0, sarama.OffsetNewest)
+	return t, err
+}
+
 var saramaCodecs = map[string]sarama.CompressionCodec{
 	"none": sarama.CompressionNone, "gzip": sarama.CompressionGZIP, "snappy": sarama.CompressionSnappy,
 	"lz4": sarama.CompressionLZ4, "zstd": sarama.CompressionZSTD,

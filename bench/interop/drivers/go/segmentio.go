@@ -18,7 +18,7 @@ func (s *segmentio) hello() hello {
 		Client: "kafka-go", Version: moduleVersion("github.com/segmentio/kafka-go"),
 		Codecs: []string{"none", "gzip", "snappy", "lz4", "zstd"},
 		// Its reader moves to the start of the log by itself when its offset is not there, and knows no LogAppendTime.
-		Lacks: []string{"read-null-key", "read-null-value", "read-null-header", "read-out-of-range", "read-append-time"},
+		Lacks: []string{"read-null-key", "read-null-value", "read-null-header", "read-out-of-range", "read-append-time", "delete-records"},
 	}
 }
 
@@ -44,6 +44,58 @@ func (s *segmentio) remove(ctx context.Context, topic string) error {
 		return err
 	}
 	return answer.Errors[topic]
+}
+
+func (s *segmentio) administer(ctx context.Context, name string, partitions int, key, value string, _ int64) (t topic, err error) {
+	c := s.client()
+	count := func() (int, error) {
+		answer, err := c.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{name}})
+		if err != nil {
+			return 0, err
+		}
+		return len(answer.Topics[0].Partitions), answer.Topics[0].Error
+	}
+	have, err := count()
+	if err != nil {
+		return t, err
+	}
+	if have < partitions {
+		answer, err := c.CreatePartitions(ctx, &kafka.CreatePartitionsRequest{Topics: []kafka.TopicPartitionsConfig{{Name: name, Count: int32(partitions)}}})
+		if err != nil || answer.Errors[name] != nil {
+			return t, errors.Join(err, answer.Errors[name])
+		}
+	}
+	altered, err := c.IncrementalAlterConfigs(ctx, &kafka.IncrementalAlterConfigsRequest{Resources: []kafka.IncrementalAlterConfigsRequestResource{{
+		ResourceType: kafka.ResourceTypeTopic, ResourceName: name,
+		Configs: []kafka.IncrementalAlterConfigsRequestConfig{{Name: key, Value: value, ConfigOperation: kafka.ConfigOperationSet}},
+	}}})
+	if err != nil {
+		return t, err
+	}
+	if err := altered.Resources[0].Error; err != nil {
+		return t, err
+	}
+	if t.Partitions, err = count(); err != nil {
+		return t, err
+	}
+	configs, err := c.DescribeConfigs(ctx, &kafka.DescribeConfigsRequest{Resources: []kafka.DescribeConfigRequestResource{
+		{ResourceType: kafka.ResourceTypeTopic, ResourceName: name, ConfigNames: []string{key}},
+	}})
+	if err != nil {
+		return t, err
+	}
+	for _, e := range configs.Resources[0].ConfigEntries {
+		if e.ConfigName == key {
+			t.Value = e.ConfigValue
+		}
+	}
+	offsets, err := c.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{name: {kafka.FirstOffsetOf(0), kafka.LastOffsetOf(0)}}})
+	if err != nil {
+		return t, err
+	}
+	p := offsets.Topics[name][0]
+	t.Earliest, t.Latest = p.FirstOffset, p.LastOffset
+	return t, p.Error
 }
 
 var segmentioCodecs = map[string]kafka.Compression{

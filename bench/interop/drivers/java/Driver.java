@@ -62,6 +62,7 @@ public final class Driver {
                 ArrayNode offsets = answer.putArray("offsets");
                 client.produce(r).forEach(offsets::add);
             }
+            case "admin" -> answer.set("admin", client.administer(r));
             case "read" -> client.read(r, answer.putArray("records"));
             case "tool" -> {
                 List<String> args = new ArrayList<>();

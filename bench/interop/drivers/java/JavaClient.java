@@ -12,13 +12,19 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.AlterConfigOp;
+import org.apache.kafka.clients.admin.ConfigEntry;
+import org.apache.kafka.clients.admin.NewPartitions;
 import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.OffsetSpec;
+import org.apache.kafka.clients.admin.RecordsToDelete;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
@@ -61,6 +67,35 @@ final class JavaClient {
         try (Admin admin = Admin.create(common())) {
             admin.deleteTopics(List.of(topic)).all().get(30, TimeUnit.SECONDS);
         }
+    }
+
+    /** Changes a topic by every kind of administrative request and describes it afterwards. */
+    ObjectNode administer(JsonNode r) throws Exception {
+        String topic = r.path("topic").asText();
+        Map.Entry<String, JsonNode> config = r.path("config").properties().iterator().next();
+        ConfigResource resource = new ConfigResource(ConfigResource.Type.TOPIC, topic);
+        TopicPartition first = new TopicPartition(topic, 0);
+        try (Admin admin = Admin.create(common())) {
+            if (partitions(admin, topic) < r.path("count").asInt()) {
+                admin.createPartitions(Map.of(topic, NewPartitions.increaseTo(r.path("count").asInt()))).all().get(30, TimeUnit.SECONDS);
+            }
+            admin.incrementalAlterConfigs(Map.of(resource, List.of(
+                new AlterConfigOp(new ConfigEntry(config.getKey(), config.getValue().asText()), AlterConfigOp.OpType.SET)))).all().get(30, TimeUnit.SECONDS);
+            admin.deleteRecords(Map.of(first, RecordsToDelete.beforeOffset(r.path("from").asLong()))).all().get(30, TimeUnit.SECONDS);
+            return Driver.JSON.createObjectNode()
+                .put("partitions", partitions(admin, topic))
+                .put("value", admin.describeConfigs(List.of(resource)).all().get(30, TimeUnit.SECONDS).get(resource).get(config.getKey()).value())
+                .put("earliest", offset(admin, first, OffsetSpec.earliest()))
+                .put("latest", offset(admin, first, OffsetSpec.latest()));
+        }
+    }
+
+    private static int partitions(Admin admin, String topic) throws Exception {
+        return admin.describeTopics(List.of(topic)).allTopicNames().get(30, TimeUnit.SECONDS).get(topic).partitions().size();
+    }
+
+    private static long offset(Admin admin, TopicPartition partition, OffsetSpec spec) throws Exception {
+        return admin.listOffsets(Map.of(partition, spec)).partitionResult(partition).get(30, TimeUnit.SECONDS).offset();
     }
 
     List<Long> produce(JsonNode r) throws Exception {

@@ -7,7 +7,7 @@
 'use strict'
 
 const readline = require('readline')
-const { Kafka, CompressionTypes, CompressionCodecs, logLevel } = require('kafkajs')
+const { Kafka, CompressionTypes, CompressionCodecs, ConfigResourceTypes, logLevel } = require('kafkajs')
 const SnappyCodec = require('kafkajs-snappy')
 const lz4 = require('lz4-napi')
 const zstd = require('@mongodb-js/zstd')
@@ -84,6 +84,33 @@ const operations = {
       await admin.disconnect()
     }
     return {}
+  },
+
+  async admin({ topic, count, config, from }) {
+    const admin = kafka.admin()
+    await admin.connect()
+    try {
+      const [[name, value]] = Object.entries(config)
+      const partitions = async () => (await admin.fetchTopicMetadata({ topics: [topic] })).topics[0].partitions.length
+      if ((await partitions()) < count) {
+        await admin.createPartitions({ topicPartitions: [{ topic, count }] })
+      }
+      const type = ConfigResourceTypes.TOPIC
+      await admin.alterConfigs({ resources: [{ type, name: topic, configEntries: [{ name, value }] }] })
+      await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: String(from) }] })
+      const described = await admin.describeConfigs({ resources: [{ type, name: topic, configNames: [name] }] })
+      const offsets = (await admin.fetchTopicOffsets(topic)).find((p) => p.partition === 0)
+      return {
+        admin: {
+          partitions: await partitions(),
+          value: described.resources[0].configEntries.find((e) => e.configName === name).configValue,
+          earliest: Number(offsets.low),
+          latest: Number(offsets.high),
+        },
+      }
+    } finally {
+      await admin.disconnect()
+    }
   },
 
   async produce({ topic, partition, codec, acks, idempotent, batchRecords, records }) {

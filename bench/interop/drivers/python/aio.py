@@ -4,7 +4,8 @@ import asyncio
 
 import aiokafka
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, RecordsToDelete
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import BrokerResponseError, for_code
 
 import protocol
@@ -47,6 +48,35 @@ class Aio:
                 await admin.close()
 
         self.loop.run_until_complete(run())
+
+    def administer(self, topic, partitions, key, value, below):
+        async def run():
+            admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
+            consumer = AIOKafkaConsumer(bootstrap_servers=self.bootstrap, group_id=None)
+            await admin.start()
+            await consumer.start()
+
+            async def count():
+                return len((await admin.describe_topics([topic]))[0]["partitions"])
+
+            try:
+                if await count() < partitions:
+                    check((await admin.create_partitions({topic: NewPartitions(partitions)})).topic_errors)
+                resource = ConfigResource(ConfigResourceType.TOPIC, topic, {key: value})
+                for answer in await admin.alter_configs([resource]):
+                    check([(r[3], r[0], r[1]) for r in answer.resources])
+                tp = TopicPartition(topic, 0)
+                await admin.delete_records({tp: RecordsToDelete(below)})
+                answers = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic, {key: None})])
+                found = [e[1] for e in answers[0].resources[0][4] if e[0] == key][0]
+                earliest = (await consumer.beginning_offsets([tp]))[tp]
+                latest = (await consumer.end_offsets([tp]))[tp]
+                return await count(), found, earliest, latest
+            finally:
+                await consumer.stop()
+                await admin.close()
+
+        return self.loop.run_until_complete(run())
 
     def produce(self, topic, partition, codec, acks, idempotent, records):
         async def run():

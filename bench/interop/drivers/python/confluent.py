@@ -3,7 +3,8 @@
 import time
 
 import confluent_kafka
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, NewTopic, OffsetSpec
 
 import protocol
 
@@ -30,6 +31,27 @@ class Confluent:
         admin = AdminClient(self.common)  # held: the futures fail when it goes
         for future in admin.delete_topics([topic], operation_timeout=30).values():
             future.result(30)
+
+    def administer(self, topic, partitions, key, value, below):
+        admin = AdminClient(self.common)
+
+        def done(futures):
+            return [future.result(30) for future in futures.values()][0]
+
+        def count():
+            return len(admin.list_topics(topic, 30).topics[topic].partitions)
+
+        def offset(spec):
+            return done(admin.list_offsets({TopicPartition(topic, 0): spec})).offset
+
+        if count() < partitions:
+            done(admin.create_partitions([NewPartitions(topic, partitions)]))
+        entry = ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
+        done(admin.incremental_alter_configs([resource]))
+        done(admin.delete_records([TopicPartition(topic, 0, below)]))
+        configs = done(admin.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, topic)]))
+        return count(), configs[key].value, offset(OffsetSpec.earliest()), offset(OffsetSpec.latest())
 
     def produce(self, topic, partition, codec, acks, idempotent, records):
         producer = confluent_kafka.Producer(
@@ -89,7 +111,7 @@ class Confluent:
         out = []
         deadline = time.monotonic() + wait
         try:
-            consumer.assign([confluent_kafka.TopicPartition(topic, partition, start)])
+            consumer.assign([TopicPartition(topic, partition, start)])
             while len(out) < count:
                 left = deadline - time.monotonic()
                 if left <= 0:

@@ -4,7 +4,7 @@ import time
 
 import kafka
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.admin import NewTopic
+from kafka.admin import ConfigResource, NewTopic
 from kafka.errors import BrokerResponseError
 
 import protocol
@@ -35,6 +35,26 @@ class KafkaPython:
         try:
             admin.delete_topics([topic])
         finally:
+            admin.close()
+
+    def administer(self, topic, partitions, key, value, below):
+        admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
+        consumer = KafkaConsumer(bootstrap_servers=self.bootstrap, group_id=None)
+        tp = TopicPartition(topic, 0)
+
+        def count():
+            return len(admin.describe_topics([topic])[0]["partitions"])
+
+        try:
+            if count() < partitions:
+                admin.create_partitions({topic: partitions})
+            admin.alter_configs([ConfigResource("TOPIC", topic, {key: value})])
+            admin.delete_records({tp: below})
+            configs = admin.describe_configs([ConfigResource("TOPIC", topic, [key])], config_filter="all")
+            found = configs["topic"][topic][key]["value"]
+            return count(), found, consumer.beginning_offsets([tp])[tp], consumer.end_offsets([tp])[tp]
+        finally:
+            consumer.close()
             admin.close()
 
     def produce(self, topic, partition, codec, acks, idempotent, records):

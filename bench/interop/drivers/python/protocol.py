@@ -1,8 +1,8 @@
 """The conversation of a Python driver with the interop suite.
 
 One JSON request a line comes from standard input, one JSON answer a line goes to standard output, as the package
-comment of bench/interop describes. A client is an object with the methods hello, create, delete, produce, read and
-code; each call closes what it opened.
+comment of bench/interop describes. A client is an object with the methods hello, create, delete, administer,
+produce, read and code; each call closes what it opened.
 """
 
 import base64
@@ -53,6 +53,10 @@ def handle(client, r):
     if op == "delete":
         client.delete(r["topic"])
         return {}
+    if op == "admin":
+        ((key, value),) = r["config"].items()
+        partitions, found, earliest, latest = client.administer(r["topic"], r["count"], key, value, r["from"])
+        return {"admin": {"partitions": partitions, "value": found, "earliest": earliest, "latest": latest}}
     if op == "produce":
         records = [Record(j) for j in r["records"]]
         offsets = client.produce(r["topic"], r["partition"], r["codec"], r["acks"], r["idempotent"], records)
