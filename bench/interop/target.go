@@ -18,7 +18,7 @@ type target struct {
 	*peer.Process
 	name    string // "troupe" or "kafka"
 	version string
-	addr string
+	addr    string
 	// data is the directory that holds the partitions' directories.
 	data string
 	log  string
