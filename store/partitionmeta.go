@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/troupe-broker/troupe/wire/ident"
 )
@@ -56,6 +57,9 @@ func decodePartitionMeta(b []byte) (ident.TopicID, error) {
 // readPartitionMeta reads the topic id of a partition directory.
 func readPartitionMeta(fs FS, dir string) (ident.TopicID, error) {
 	b, err := readFile(fs, filepath.Join(dir, partitionMetaFile))
+	if errors.Is(err, syscall.EISDIR) {
+		return ident.TopicID{}, fmt.Errorf("%w: %w", ErrFormat, err) // damage of this partition, not a fault of the disk
+	}
 	if err != nil {
 		return ident.TopicID{}, err
 	}
