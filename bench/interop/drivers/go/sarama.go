@@ -96,11 +96,15 @@ func (s *saramaClient) administer(_ context.Context, name string, partitions int
 		return t, err
 	}
 	t.Partitions = len(described[0].Partitions)
-	entries, err := admin.DescribeConfig(sarama.ConfigResource{Type: sarama.TopicResource, Name: name, ConfigNames: []string{key}})
+	resource := &sarama.ConfigResource{Type: sarama.TopicResource, Name: name, ConfigNames: []string{key}}
+	configs, err := admin.DescribeConfigs([]*sarama.ConfigResource{resource}, sarama.DescribeConfigsOptions{IncludeSynonyms: true, IncludeDocumentation: true})
 	if err != nil {
 		return t, err
 	}
-	for _, e := range entries {
+	if configs[0].ErrorCode != sarama.ErrNoError {
+		return t, configs[0].ErrorCode
+	}
+	for _, e := range configs[0].Configs {
 		if e.Name == key {
 			t.Value = e.Value
 		}
