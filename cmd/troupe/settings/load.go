@@ -113,7 +113,7 @@ const (
 // problems takes the joined errors of the tables apart, and shows those of a file in its source.
 func problems(err error, excerpts map[string]string) ProblemsError {
 	all := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the one at the top is what is taken apart
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		all = joined.Unwrap()
 	}
 	var ps ProblemsError
