@@ -58,8 +58,8 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := o.parseSize(size)
-	if err == nil {
+	var err error
+	if o.logBytes, err = parseSize(size); err == nil {
 		err = o.run(ctx)
 	}
 	if err != nil {
@@ -68,7 +68,7 @@ func main() {
 	}
 }
 
-func (o *options) parseSize(s string) (err error) {
+func parseSize(s string) (int64, error) {
 	unit := int64(1)
 	for suffix, u := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
 		if digits, ok := strings.CutSuffix(s, suffix); ok {
@@ -76,8 +76,7 @@ func (o *options) parseSize(s string) (err error) {
 		}
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
-	o.logBytes = n * unit
-	return err
+	return n * unit, err
 }
 
 // trials writes each figure as it is taken.
@@ -109,7 +108,7 @@ func (o options) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, raw.Close()) }()
 	t := trials{raw}
-	if err := o.build(ctx); err != nil {
+	if o.troupe, err = o.build(ctx); err != nil {
 		return err
 	}
 	st, err := os.Stat(o.troupe)
@@ -126,17 +125,18 @@ func (o options) run(ctx context.Context) (err error) {
 	)
 }
 
-func (o *options) build(ctx context.Context) error {
+// build makes the binary, unless one was given.
+func (o options) build(ctx context.Context) (string, error) {
 	if o.troupe != "" {
-		return nil
+		return o.troupe, nil
 	}
-	o.troupe = filepath.Join(o.work, "troupe.bin")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", o.troupe, "./cmd/troupe")
+	binary := filepath.Join(o.work, "troupe.bin")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "./cmd/troupe")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build ./cmd/troupe (run this from the checkout, or give -troupe): %w\n%s", err, out)
+		return "", fmt.Errorf("build ./cmd/troupe (run this from the checkout, or give -troupe): %w\n%s", err, out)
 	}
-	return nil
+	return binary, nil
 }
 
 type broker struct {
@@ -298,7 +298,7 @@ func (o options) existingDirectory(ctx context.Context, t trials) error {
 
 // killed fills the log under load, kills the broker, and measures the restart until
 // each partition has acknowledged a record.
-func (o options) killed(ctx context.Context, t trials, cached bool) error {
+func (o options) killed(ctx context.Context, t trials, cached bool) (err error) {
 	if o.logBytes == 0 {
 		return nil
 	}
@@ -307,7 +307,7 @@ func (o options) killed(ctx context.Context, t trials, cached bool) error {
 		class = "cached"
 	}
 	dir := filepath.Join(o.work, "killed-"+class)
-	defer os.RemoveAll(dir) // the next class needs the room
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }() // the next class needs the room
 	b, err := o.start(dir)
 	if err != nil {
 		return err

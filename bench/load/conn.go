@@ -2,6 +2,7 @@ package load
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -22,13 +23,17 @@ type conn struct {
 	buf []byte
 }
 
-func dial(addr string) (*conn, error) {
-	c, err := net.DialTimeout("tcp", addr, 5*time.Second)
+func dial(ctx context.Context, addr string) (*conn, error) {
+	d := net.Dialer{Timeout: 5 * time.Second}
+	c, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
 	}
 	return &conn{Conn: c, r: bufio.NewReaderSize(c, 64<<10)}, nil
 }
+
+// leave closes the connection. What it was for is over, so an error says nothing.
+func (c *conn) leave() { _ = c.Close() }
 
 // response reads one response body, correlation id first. It is valid until the next
 // call.

@@ -31,12 +31,12 @@ type Drained struct {
 // it; each batch's CRC and the order of offsets are checked.
 func (d Drain) Run(ctx context.Context) (Drained, error) {
 	frame, offsetAt := fetchFrame(d.Topic, 1000, d.BytesMax)
-	c, err := dial(d.Addr)
+	c, err := dial(ctx, d.Addr)
 	if err != nil {
 		return Drained{}, err
 	}
-	defer c.Close()
-	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	defer c.leave()
+	stop := context.AfterFunc(ctx, c.leave)
 	defer stop()
 
 	var res Drained

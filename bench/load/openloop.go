@@ -51,16 +51,16 @@ func (o OpenLoop) Run(ctx context.Context) (Latencies, error) {
 	frame, batchAt := produceFrame(o.Topic, 0, o.Acks, sealBatch(appendRecord(nil, 0, value), 1))
 	stampAt := len(frame) - 1 - len(value) // the value is followed by the header count alone
 
-	producer, err := dial(o.Addr)
+	producer, err := dial(ctx, o.Addr)
 	if err != nil {
 		return Latencies{}, err
 	}
-	consumer, err := dial(o.Addr)
+	consumer, err := dial(ctx, o.Addr)
 	if err != nil {
-		_ = producer.Close()
+		producer.leave()
 		return Latencies{}, err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = producer.Close(); _ = consumer.Close() })
+	stop := context.AfterFunc(ctx, func() { producer.leave(); consumer.leave() })
 	defer stop()
 	deadline := time.Now().Add(o.Duration + stallMax)
 	for _, c := range []*conn{producer, consumer} {

@@ -25,20 +25,20 @@ func (p Probe) Until(ctx context.Context, gone <-chan struct{}) error {
 	var c *conn
 	defer func() {
 		if c != nil {
-			_ = c.Close()
+			c.leave()
 		}
 	}()
 	var last error
 	for {
 		if c == nil {
-			c, last = dial(p.Addr)
+			c, last = dial(ctx, p.Addr)
 		}
 		if c != nil {
 			if last = p.once(c, frame); last == nil {
 				return nil
 			}
 			if _, answered := errors.AsType[*refused](last); !answered {
-				_ = c.Close()
+				c.leave()
 				c = nil
 			}
 		}

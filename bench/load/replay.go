@@ -37,12 +37,12 @@ type Produced struct {
 func (r Replay) Run(ctx context.Context) (Produced, error) {
 	batch, records := r.Batch()
 	frame, _ := produceFrame(r.Topic, r.Partition, r.Acks, batch)
-	c, err := dial(r.Addr)
+	c, err := dial(ctx, r.Addr)
 	if err != nil {
 		return Produced{}, err
 	}
-	defer c.Close()
-	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	defer c.leave()
+	stop := context.AfterFunc(ctx, c.leave)
 	defer stop()
 
 	requests := max(1, r.BytesTotal/int64(len(batch)))

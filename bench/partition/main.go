@@ -164,21 +164,11 @@ func (b *bench) write(out string) error {
 	if err != nil {
 		return err
 	}
-	defer text.Close()
-	for _, f := range p.Facts {
-		fmt.Fprintf(text, "%s: %s\n", f[0], f[1])
-	}
-	for _, f := range p.Floors {
-		fmt.Fprintf(text, "%-4s %-34s %28s MB/s %10s s/GB %12s\n", f[0], f[1], f[2], f[3], f[4])
-	}
-	if err := errors.Join(report.Print(text, p.ToFloor), report.Print(text, p.ToPeer)); err != nil {
-		return err
-	}
 	html, err := os.Create(filepath.Join(out, "report.html"))
 	if err != nil {
-		return err
+		return errors.Join(err, text.Close())
 	}
-	if err := errors.Join(p.HTML(html), html.Close(), report.Print(os.Stdout, p.ToFloor), report.Print(os.Stdout, p.ToPeer)); err != nil {
+	if err := errors.Join(p.Text(text), text.Close(), p.HTML(html), html.Close(), p.Text(os.Stdout)); err != nil {
 		return err
 	}
 	fmt.Println("\nwritten:", out)

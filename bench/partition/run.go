@@ -335,8 +335,9 @@ func (b *bench) stop() error {
 }
 
 func awaitPort(ctx context.Context, p *peer.Process, addr string) error {
+	d := net.Dialer{Timeout: time.Second}
 	for {
-		c, err := net.DialTimeout("tcp", addr, time.Second)
+		c, err := d.DialContext(ctx, "tcp", addr)
 		if err == nil {
 			return c.Close()
 		}

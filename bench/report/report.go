@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"text/tabwriter"
 	"time"
 )
@@ -187,24 +188,19 @@ func Summarise(all []Sample, baseOf func(Workload) string) []Line {
 
 // Print writes lines as a table.
 func Print(w io.Writer, lines []Line) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "workload\tclass\ttarget\trounds\tMB/s\tCPU-s/GB\treq/s\tbase\tCPU ÷ base\tspeed ÷ base")
+	rows := [][]string{{"workload", "class", "target", "rounds", "MB/s", "CPU-s/GB", "req/s", "base", "CPU ÷ base", "speed ÷ base"}}
 	for _, l := range lines {
-		rounds := fmt.Sprint(l.Rounds)
+		row := []string{l.Name, string(l.Class), l.Target, strconv.Itoa(l.Rounds), "", "", "", "", "", ""}
 		if l.Void > 0 {
-			rounds += fmt.Sprintf(" (%d void)", l.Void)
+			row[3] += fmt.Sprintf(" (%d void)", l.Void)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t", l.Name, l.Class, l.Target, rounds)
-		if l.Rounds == 0 {
-			fmt.Fprintln(t, "\t\t\t\t\t")
-			continue
+		if l.Rounds > 0 {
+			row[4], row[5], row[6] = l.MBPerSecond.String(), l.CPUPerGB.String(), fmt.Sprintf("%.0f", l.Requests.Median)
+			if l.Paired > 0 && l.Base != l.Target {
+				row[7], row[8], row[9] = l.Base, l.CPURatio.String(), l.SpeedRatio.String()
+			}
 		}
-		fmt.Fprintf(t, "%v\t%v\t%.0f\t", l.MBPerSecond, l.CPUPerGB, l.Requests.Median)
-		if l.Paired > 0 && l.Base != l.Target {
-			fmt.Fprintf(t, "%s\t%v\t%v\n", l.Base, l.CPURatio, l.SpeedRatio)
-		} else {
-			fmt.Fprintln(t, "\t\t")
-		}
+		rows = append(rows, row)
 	}
-	return t.Flush()
+	return table(tabwriter.NewWriter(w, 0, 0, 2, ' ', 0), rows)
 }
