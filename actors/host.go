@@ -74,6 +74,14 @@ func StartHost(ctx context.Context, o HostOptions) (*Host, error) {
 	return h, nil
 }
 
+// CheckChoice says, without starting anybody, what is wrong with the ids of the actors
+// to run and with whose settings are given: a *ConfigError, as from StartHost. Values
+// and names of settings are each actor's own, and are checked when it starts.
+func CheckChoice(enabled []string, settings map[string]string) error {
+	h := &Host{running: make(map[string]*running)}
+	return h.choose(&HostOptions{Enabled: enabled, Settings: settings})
+}
+
 // Tell tells all observers. It never waits; who has a full mailbox misses the fact.
 // from may be nil, for a goroutine that has no Runner.
 func (h *Host) Tell(from runtime.Sender, f Fact) {

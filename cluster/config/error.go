@@ -35,6 +35,8 @@ func (e *Error) Error() string {
 		where = e.Where + ": "
 	}
 	switch {
+	case e.Key == "":
+		return fmt.Sprintf("%s%v: %q %s", where, e.Code, e.Value, e.Problem)
 	case e.Code == UnknownKey && e.Nearest != "":
 		return fmt.Sprintf("%s%v: unknown config %s; did you mean %s?", where, e.Code, e.Key, e.Nearest)
 	case e.Code == UnknownKey:

@@ -140,7 +140,7 @@ func FromFlag(text string) (Given, error) {
 	name, value, ok := strings.Cut(text, "=")
 	name = strings.TrimSpace(name)
 	if !ok || name == "" {
-		return Given{}, &Error{Code: BadType, Where: "flag -X", Key: "-X", Value: text, Problem: "it must be key=value"}
+		return Given{}, &Error{Code: BadType, Where: "flag -X", Value: text, Problem: "is not KEY=VALUE"}
 	}
 	return Given{Name: name, Value: value, Where: "flag -X"}, nil
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/troupe-broker/troupe/cluster/config"
 )
 
 func newConfig(s *session) *cobra.Command {
@@ -68,6 +70,42 @@ func configTarget(args []string) (topic string, broker []int32, err error) {
 	return "", nil, usage("topic NAME, broker ID or broker default", "settings belong to a topic or a broker, not to %q", args[0])
 }
 
+// noBroker finds out whether a request failed because the cluster has no such broker; else err it is.
+func noBroker(ctx context.Context, admin *kadm.Client, ids []int32, err error) error {
+	if len(ids) == 0 {
+		return err
+	}
+	brokers, listErr := admin.ListBrokers(ctx)
+	if listErr != nil || slices.Contains(brokers.NodeIDs(), ids[0]) {
+		return err
+	}
+	return fail(codeNotFound, fmt.Sprintf("its brokers: %v", brokers.NodeIDs()), "the cluster has no broker %d", ids[0])
+}
+
+// completeTarget offers the words that configTarget reads.
+func (s *session) completeTarget(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	switch {
+	case len(args) == 0:
+		return []string{"topic", "broker"}, cobra.ShellCompDirectiveNoFileComp
+	case len(args) == 1 && args[0] == "topic":
+		return s.completeTopics(cmd, nil, typed)
+	case len(args) == 1 && args[0] == "broker":
+		return []string{"default"}, cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeTargetKeys offers the keys of the resource that the words before name.
+func completeTargetKeys(suffix string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 && args[0] == "broker" {
+			changeable := func(k *config.Key) bool { return k.Update != config.ReadOnly }
+			return completeKeys(config.Broker(), suffix, changeable)(cmd, args, typed)
+		}
+		return completeKeys(config.Topic(), suffix, anyKey)(cmd, args, typed)
+	}
+}
+
 func newConfigDescribe(s *session) *cobra.Command {
 	var all bool
 	var timeout time.Duration
@@ -76,6 +114,8 @@ func newConfigDescribe(s *session) *cobra.Command {
 		Short:   "Show settings and where they come from",
 		Example: "  troupe config describe topic orders\n  troupe config describe broker 1 --all",
 		Args:    cobra.ExactArgs(2),
+
+		ValidArgsFunction: s.completeTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			topic, broker, err := configTarget(args)
 			if err != nil {
@@ -89,7 +129,7 @@ func newConfigDescribe(s *session) *cobra.Command {
 					answers, err = admin.DescribeBrokerConfigs(ctx, broker...)
 				}
 				if err != nil {
-					return fmt.Errorf("describe settings: %w", err)
+					return noBroker(ctx, admin, broker, fmt.Errorf("describe settings: %w", err))
 				}
 				rows := []describedConfig{}
 				for _, a := range answers {
@@ -124,10 +164,13 @@ func newConfigAlter(s *session) *cobra.Command {
 	var dryRun bool
 	var timeout time.Duration
 	cmd := &cobra.Command{
-		Use:     "alter topic NAME | broker ID | broker default",
-		Short:   "Change settings; what is not named stays as it is",
-		Example: "  troupe config alter topic orders --set retention.ms=3600000 --delete segment.ms",
-		Args:    cobra.ExactArgs(2),
+		Use:   "alter topic NAME | broker ID | broker default",
+		Short: "Change settings; what is not named stays as it is",
+		Example: "  troupe config alter topic orders --set retention.ms=3600000 --delete segment.ms\n" +
+			"  troupe config alter broker default --set log.retention.ms=86400000",
+		Args: cobra.ExactArgs(2),
+
+		ValidArgsFunction: s.completeTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			topic, broker, err := configTarget(args)
 			if err != nil {
@@ -143,7 +186,7 @@ func newConfigAlter(s *session) *cobra.Command {
 			return s.withAdmin(cmd, timeout, func(ctx context.Context, admin *kadm.Client) error {
 				answers, err := alterConfigs(ctx, admin, topic, broker, changes, dryRun)
 				if err != nil {
-					return fmt.Errorf("change settings: %w", err)
+					return noBroker(ctx, admin, broker, fmt.Errorf("change settings: %w", err))
 				}
 				for _, a := range answers {
 					if a.Err != nil {
@@ -166,6 +209,9 @@ func newConfigAlter(s *session) *cobra.Command {
 	cmd.Flags().StringArrayVar(&appended, "append", nil, "add to a list, KEY=VALUE")
 	cmd.Flags().StringArrayVar(&subtracted, "subtract", nil, "take from a list, KEY=VALUE")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "check everything, change nothing")
+	for flag, suffix := range map[string]string{"set": "=", "delete": "", "append": "=", "subtract": "="} {
+		must(cmd.RegisterFlagCompletionFunc(flag, completeTargetKeys(suffix)))
+	}
 	timeoutFlag(cmd, &timeout)
 	return cmd
 }

@@ -2,11 +2,15 @@ package main
 
 import (
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/troupe-broker/troupe/actors"
 	"github.com/troupe-broker/troupe/cluster/config"
+	"github.com/troupe-broker/troupe/cmd/troupe/settings"
 )
 
 // checkedSetting is one line of `troupe config check`.
@@ -20,14 +24,18 @@ type checkedSetting struct {
 func newConfigCheck(s *session) *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
-		Use:     "check",
-		Short:   "Check a broker's configuration without starting it",
-		Long:    "Read file, environment and flags as `troupe serve` does, report what is wrong, and print what was set and where.",
+		Use:   "check",
+		Short: "Check a broker's configuration without starting it",
+		Long: "Read file, environment and flags as `troupe serve` does, report what is wrong, and print what was set and where. Of an\n" +
+			"extension actor's settings the name of the actor is checked; the rest the actor does when it starts.",
 		Example: "  troupe config check --config troupe.yaml",
 		RunE: func(*cobra.Command, []string) error {
 			loaded, _, err := o.load(s)
 			if err != nil {
 				return err
+			}
+			if err := actors.CheckChoice(loaded.Actors, loaded.ActorSettings); err != nil {
+				return actorFailure(err, loaded)
 			}
 			without := map[string]string{}
 			for _, w := range loaded.Warnings {
@@ -41,6 +49,7 @@ func newConfigCheck(s *session) *cobra.Command {
 				}
 				rows = append(rows, r)
 			}
+			rows = append(rows, actorRows(loaded)...)
 			return s.show(rows, func(w io.Writer) {
 				row(w, "KEY", "VALUE", "FROM", "")
 				for _, r := range rows {
@@ -55,6 +64,19 @@ func newConfigCheck(s *session) *cobra.Command {
 	}
 	o.register(cmd)
 	return cmd
+}
+
+// actorRows are the settings of extension actors.
+func actorRows(loaded *settings.Loaded) []checkedSetting {
+	var rows []checkedSetting
+	if len(loaded.Actors) > 0 {
+		rows = append(rows, checkedSetting{Name: "actors.enabled", Value: strings.Join(loaded.Actors, ","), Where: loaded.Where("actors.enabled")})
+	}
+	for _, key := range slices.Sorted(maps.Keys(loaded.ActorSettings)) {
+		// Whether it is a secret, the actor alone knows.
+		rows = append(rows, checkedSetting{Name: "actors." + key, Value: "(not shown)", Where: loaded.Where("actors." + key)})
+	}
+	return rows
 }
 
 // explainedKey is what `troupe config explain` says of a key.
@@ -97,6 +119,9 @@ func newConfigExplain(s *session) *cobra.Command {
 					nearest = near
 				}
 			}
+			if strings.HasPrefix(args[0], "actors.") {
+				return fail(codeNotFound, "docs/extending.md: actors.enabled names those that run, each has settings of its own", "%s belongs to extension actors, not to the tables of keys", args[0])
+			}
 			if len(found) == 0 {
 				return &config.Error{Code: config.UnknownKey, Key: args[0], Nearest: nearest}
 			}
@@ -134,12 +159,15 @@ func explain(key *config.Key, table *config.Table) explainedKey {
 func (k *explainedKey) text(w io.Writer) {
 	row(w, k.Name, "of a "+k.Of)
 	row(w, "", k.Doc)
-	def := "null"
-	if k.Default != nil {
-		def = `"` + *k.Default + `"`
-	}
-	if k.Unit != "" {
-		def += " " + k.Unit
+	def := "unset"
+	switch {
+	case k.Default == nil:
+	case *k.Default == "":
+		def = "empty"
+	case k.Unit != "":
+		def = *k.Default + " " + k.Unit
+	default:
+		def = *k.Default
 	}
 	row(w, "type", k.Type)
 	row(w, "default", def)

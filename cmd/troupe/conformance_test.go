@@ -90,6 +90,7 @@ func TestGoldenSession(t *testing.T) {
 	say("", "topic", "create", "other", "--replication-factor", "3")
 	say("", "topic", "create", "other", "--config", "no.such.key=1")
 	say("", "topic", "create", "other", "--config", "cleanup.policy=compact")
+	say("", "topic", "create", "other", "--partitions", "0")
 	say("", "topic", "create", "maybe", "--dry-run")
 	say("", "topic", "list")
 	say("C-14:paid\nC-15:open\n", "produce", "orders", "--key-separator", ":", "-H", "source=test")
@@ -112,15 +113,16 @@ func TestGoldenSession(t *testing.T) {
 	say("", "config", "alter", "topic", "orders", "--set", "max.message.bytes=2000000", "--dry-run")
 	say("", "config", "alter", "broker", "default", "--set", "log.retention.ms=7200000")
 	say("", "config", "describe", "broker", "default")
+	say("", "config", "describe", "broker", "7")
 	say("", "topic", "delete", "orders", "--yes")
 	say("", "topic", "delete", "orders", "--yes")
 	say("", "topic", "list", "-o", "yaml")
 
 	text := b.String()
 	for pattern, replacement := range map[string]string{
-		regexp.QuoteMeta(p.addr()):           "BROKER",
+		regexp.QuoteMeta(p.addr()):             "BROKER",
 		`("id": |id:? +)"?[A-Za-z0-9_-]{22}"?`: "${1}ID",
-		`"timestamp":1[78]\d{11}`:            `"timestamp":NOW`,
+		`"timestamp":1[78]\d{11}`:              `"timestamp":NOW`,
 	} {
 		text = regexp.MustCompile(pattern).ReplaceAllString(text, replacement)
 	}
@@ -251,7 +253,7 @@ func TestDumpReadsWhatABrokerWrote(t *testing.T) {
 		want []string
 	}{
 		{"orders-0", []string{"lz4", "true", "topic_id"}},
-		{"raft", []string{"TopicRecord", "orders", "retention.ms", "RegisterBrokerRecord"}},
+		{"raft", []string{"TopicRecord", "orders", "Name:retention.ms Value:86400000", "RegisterBrokerRecord"}},
 		{".", []string{"cluster.id", p.Cluster, "orders"}},
 	} {
 		r := troupe(t, "", nil, "dump", "--check", filepath.Join(dir, c.path))

@@ -20,11 +20,13 @@ func newDump(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dump FILE|DIRECTORY...",
 		Short: "Print files of a data directory, offline and read-only",
-		Long: "Print segments, indexes, time indexes, producer snapshots, checkpoints and properties of a data directory. A broker is\n" +
-			"not needed, and nothing is written. A directory stands for the files in it that can be read. Damage is reported with\n" +
-			"its place, and makes the exit code 1.",
+		Long: "Print files of a data directory. A broker is not needed, and nothing is written. A directory stands for the files\n" +
+			"right in it that can be read. Damage is reported with its place, and makes the exit code 1.\n\n" +
+			"Of a partition: segments (*.log), indexes (*.index, *.timeindex), producer snapshots (*.snapshot), leader-epoch-checkpoint,\n" +
+			"partition.metadata. Of the directory: meta.properties, *-checkpoint; in raft/ the metadata log (*.raftlog).",
 		Example: "  troupe dump troupe-data/orders-0/00000000000000000000.log --records\n" +
-			"  troupe dump troupe-data/orders-0 --check -o json",
+			"  troupe dump troupe-data/orders-0 --check -o json\n" +
+			"  troupe dump troupe-data/raft",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, paths []string) error {
 			files, err := dumpFiles(paths)

@@ -118,8 +118,6 @@ func hintFor(refused *kerr.Error) string {
 		return "`troupe topic describe NAME` shows it; --if-not-exists makes this no error"
 	case kerr.InvalidReplicationFactor:
 		return "the replication factor cannot be greater than the number of brokers; leave it out for the broker's default"
-	case kerr.InvalidPartitions:
-		return "the number of partitions can only grow"
 	case kerr.MessageTooLarge:
 		return "raise max.message.bytes of the topic, or send smaller batches with --batch-bytes"
 	case kerr.OffsetOutOfRange:

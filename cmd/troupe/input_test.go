@@ -136,7 +136,7 @@ func TestARecordSurvivesTheRoundTripThroughJSON(t *testing.T) {
 
 // Kafka's own clients send this key there; a consumer of a topic written by both relies on it.
 func TestKeysGoWhereKafkasClientsSendThem(t *testing.T) {
-	topic := partitioner().ForTopic("orders")
+	topic := partitioner(&misplaced{}).ForTopic("orders")
 	for _, c := range []struct {
 		key              string
 		partitions, want int

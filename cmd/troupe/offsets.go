@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 )
 
 // position is a place in a partition as a person writes it.
@@ -108,7 +110,8 @@ func spans(ctx context.Context, admin *kadm.Client, topic string, partitions []i
 				return fmt.Errorf("list offsets by time: %w", err)
 			}
 		}
-		for p, s := range result {
+		for _, p := range slices.Sorted(maps.Keys(result)) { // of several errors, always the same is told
+			s := result[p]
 			offset, err := pos.resolve(bounds[p], func() (int64, error) {
 				o, ok := times.Lookup(topic, p)
 				if !ok {
@@ -116,6 +119,9 @@ func spans(ctx context.Context, admin *kadm.Client, topic string, partitions []i
 				}
 				return o.Offset, o.Err
 			})
+			if f, ok := errors.AsType[*failure](err); ok {
+				f.What = fmt.Sprintf("%s-%d: %s", topic, p, f.What)
+			}
 			if err != nil {
 				return fmt.Errorf("find the position in %s-%d: %w", topic, p, err)
 			}
@@ -152,7 +158,7 @@ func (pos position) resolve(b span, byTime func() (int64, error)) (int64, error)
 		return b.Until, nil // nothing is that young
 	case atOffset:
 		if pos.n < b.From || pos.n > b.Until {
-			return 0, fail(codeNotFound, positionSyntax, "offset %d is not among those it has, %d to %d", pos.n, b.From, b.Until)
+			return 0, fail(codeNotFound, "start and end are always there; --partition reads one partition", "it has the offsets %d to %d, not %d", b.From, b.Until, pos.n)
 		}
 		return pos.n, nil
 	}
@@ -178,6 +184,9 @@ func partitionBounds(ctx context.Context, admin *kadm.Client, topic string, comm
 		end, ok := ends.Lookup(topic, start.Partition)
 		for _, err := range []error{start.Err, end.Err} {
 			if err != nil {
+				if errors.Is(err, kerr.UnknownTopicOrPartition) {
+					return nil, noTopic(topic)
+				}
 				return nil, refusal(err, "", "list the offsets of %s", topic)
 			}
 		}
@@ -187,7 +196,7 @@ func partitionBounds(ctx context.Context, admin *kadm.Client, topic string, comm
 		bounds[start.Partition] = span{From: start.Offset, Until: end.Offset}
 	}
 	if len(bounds) == 0 {
-		return nil, fail(codeNotFound, "`troupe topic list` shows the topics", "there is no topic %q", topic)
+		return nil, noTopic(topic)
 	}
 	return bounds, nil
 }

@@ -42,9 +42,11 @@ func newProduce(s *session) *cobra.Command {
 		Long: "Write records, one a line, from a file or from the standard input.\n\n" +
 			"A line is the value. With --key-separator it is key and value; with --format json it is an object with key, value,\n" +
 			"headers, partition and timestamp, the form that `troupe consume -o json` prints. Records with a key go to the partition\n" +
-			"where Kafka's own clients send them. A topic that does not exist is created if the broker allows it.",
+			"where Kafka's own clients send them; one that names its partition goes there, so the topic must have it. A topic that does\n" +
+			"not exist is created if the broker allows it.",
 		Example: "  echo hello | troupe produce greetings\n" +
 			"  printf 'C-14:paid\\n' | troupe produce orders --key-separator :\n" +
+			"  troupe topic create copy --partitions 3\n" +
 			"  troupe consume orders -o json | troupe produce copy --format json",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: s.completeTopics,
@@ -108,11 +110,11 @@ func (o *produceOptions) lines(keyGiven bool) (*lineFormat, error) {
 	return f, nil
 }
 
-// client turns the options into those of the client.
-func (o *produceOptions) client() ([]kgo.Opt, error) {
+// client turns the options into those of the client; wrong hears of records without a place.
+func (o *produceOptions) client(wrong *misplaced) ([]kgo.Opt, error) {
 	opts := []kgo.Opt{
 		kgo.AllowAutoTopicCreation(),
-		kgo.RecordPartitioner(partitioner()),
+		kgo.RecordPartitioner(partitioner(wrong)),
 		kgo.ProducerBatchMaxBytes(o.batchBytes),
 		kgo.ProducerLinger(o.linger),
 		kgo.MaxBufferedBytes(64 << 20),
@@ -225,7 +227,8 @@ func (s *session) produce(ctx context.Context, o *produceOptions, keyGiven bool)
 	if err != nil {
 		return err
 	}
-	opts, err := o.client()
+	wrong := &misplaced{}
+	opts, err := o.client(wrong)
 	if err != nil {
 		return err
 	}
@@ -263,7 +266,10 @@ func (s *session) produce(ctx context.Context, o *produceOptions, keyGiven bool)
 	if cause := context.Cause(delivery); cause != nil {
 		flushErr = cause
 	}
-	return s.showProduced(o, counts, time.Since(began), readErr, flushErr)
+	if err := s.showProduced(o, counts, time.Since(began)); err != nil {
+		return err
+	}
+	return counts.verdict(wrong.failure(o.topic), readErr, flushErr)
 }
 
 // send hands records to the client until the input ends, a record fails, or ctx does.
@@ -318,7 +324,7 @@ func sleepUntil(ctx context.Context, due time.Time) bool {
 	}
 }
 
-func (s *session) showProduced(o *produceOptions, counts *tally, took time.Duration, readErr, flushErr error) error {
+func (s *session) showProduced(o *produceOptions, counts *tally, took time.Duration) error {
 	counts.mu.Lock()
 	defer counts.mu.Unlock()
 	result := produced{Topic: o.topic, Records: counts.records, Bytes: counts.bytes, Seconds: took.Seconds(), Partitions: []producedPartition{}}
@@ -326,7 +332,7 @@ func (s *session) showProduced(o *produceOptions, counts *tally, took time.Durat
 		result.Partitions = append(result.Partitions, *p)
 	}
 	slices.SortFunc(result.Partitions, func(a, b producedPartition) int { return int(a.Partition - b.Partition) })
-	if err := s.show(result, func(w io.Writer) {
+	return s.show(result, func(w io.Writer) {
 		for _, p := range result.Partitions {
 			if p.First < 0 {
 				row(w, fmt.Sprintf("%s-%d", o.topic, p.Partition), plural(p.Records, "record", "records"), "offsets unknown (acks 0)")
@@ -334,16 +340,25 @@ func (s *session) showProduced(o *produceOptions, counts *tally, took time.Durat
 				row(w, fmt.Sprintf("%s-%d", o.topic, p.Partition), plural(p.Records, "record", "records"), fmt.Sprintf("offsets %d to %d", p.First, p.Last))
 			}
 		}
-	}); err != nil {
-		return err
-	}
+	})
+}
+
+// verdict is the error of the command, nil when all was acknowledged. wrong is what misplaced has to say.
+func (t *tally) verdict(wrong *failure, readErr, flushErr error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	switch {
-	case counts.first != nil:
-		cause := counts.first
+	case t.first != nil:
+		lost := plural(t.failed, "record was", "records were") + " not acknowledged"
+		if wrong != nil {
+			wrong.What = lost + ": " + wrong.What
+			return wrong
+		}
+		cause := t.first
 		if flushErr != nil {
 			cause = flushErr
 		}
-		return fail(codeUnconfirmed, asFailure(cause).Hint, "%s not acknowledged: %w", plural(counts.failed, "record was", "records were"), cause)
+		return fail(codeUnconfirmed, asFailure(cause).Hint, "%s: %w", lost, cause)
 	case flushErr != nil:
 		return fail(codeUnconfirmed, "", "not every record was acknowledged in time: %w", flushErr)
 	}

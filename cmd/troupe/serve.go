@@ -103,10 +103,7 @@ func (s *session) serve(ctx context.Context, loaded *settings.Loaded, values *co
 		Background: jobs.do, Listen: broker.ListenTCP,
 	})
 	if err != nil {
-		if bad, ok := errors.AsType[*actors.ConfigError](err); ok {
-			err = &failure{Code: bad.Code, What: placed(loaded.Where(bad.Key), bad.Key+": "+bad.Reason), Exit: exitUsage, cause: err}
-		}
-		return errors.Join(startFailure(err), shutDown(system))
+		return errors.Join(startFailure(actorFailure(err, loaded)), shutDown(system))
 	}
 	watch.attach(b.MetricsHandler(), b.ReadyHandler())
 	select {
@@ -185,6 +182,14 @@ func (s *session) announce(b *broker.Broker, values *config.BrokerValues, watch 
 		return wrapStdout(err)
 	}
 	return wrapStdout(s.flush())
+}
+
+// actorFailure gives an error about extension actors the place where the setting was given; other errors stay.
+func actorFailure(err error, loaded *settings.Loaded) error {
+	if bad, ok := errors.AsType[*actors.ConfigError](err); ok {
+		return &failure{Code: bad.Code, What: placed(loaded.Where(bad.Key), bad.Key+": "+bad.Reason), Exit: exitUsage, cause: err}
+	}
+	return err
 }
 
 // placed puts the place at which something was given before what is wrong with it.

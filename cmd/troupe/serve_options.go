@@ -40,14 +40,20 @@ func (o *serveOptions) register(cmd *cobra.Command) {
 		if !ok {
 			panic("serve: the flag --" + a.flag + " stands for " + a.key + ", which is no key")
 		}
-		flags.String(a.flag, "", fmt.Sprintf("%s, `%s` (key %s, default %s)", a.help, a.value, a.key, shownDefault(key)))
+		what := "key " + a.key + ", default " + shownDefault(key)
+		if key.Class == config.Refused {
+			what = "key " + a.key + ", refused: " + key.Reason
+		}
+		flags.String(a.flag, "", fmt.Sprintf("%s, `%s` (%s)", a.help, a.value, what))
 	}
 	flags.StringVarP(&o.file, "config", "c", "", "YAML `FILE` of settings (env TROUPE_CONFIG)")
 	flags.StringArrayVarP(&o.pairs, "set", "X", nil, "setting, `KEY=VALUE`; may be given again")
 	must(cmd.MarkFlagFilename("config", "yaml", "yml"))
 	must(cmd.MarkFlagDirname("data-dir"))
-	must(cmd.RegisterFlagCompletionFunc("set", completeKeys))
+	must(cmd.RegisterFlagCompletionFunc("set", completeKeys(config.Broker(), "=", anyKey)))
 }
+
+func anyKey(*config.Key) bool { return true }
 
 func shownDefault(key *config.Key) string {
 	if key.Name == "log.dirs" { // the plural wins where both are set, and the singular has the default
@@ -59,15 +65,20 @@ func shownDefault(key *config.Key) string {
 	return key.Default
 }
 
-// completeKeys offers the names of the keys for -X.
-func completeKeys(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	var names []string
-	for k := range config.Broker().All() {
-		if k.Class == config.Honoured && !k.Internal {
-			names = append(names, k.Name+"=")
+// completeKeys offers the names of a table's keys that have an effect and that keep, each with the suffix behind it.
+func completeKeys(table *config.Table, suffix string, keep func(*config.Key) bool) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		var names []string
+		for k := range table.All() {
+			if k.Class == config.Honoured && !k.Internal && keep(k) && strings.HasPrefix(k.Name+suffix, typed) {
+				names = append(names, k.Name+suffix)
+			}
 		}
+		if suffix == "" {
+			return names, cobra.ShellCompDirectiveNoFileComp
+		}
+		return names, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 	}
-	return names, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 }
 
 // load reads all layers, and resolves what they mean for this broker.

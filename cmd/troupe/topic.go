@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"github.com/troupe-broker/troupe/cluster/config"
 	"github.com/troupe-broker/troupe/wire/ident"
 )
 
@@ -108,6 +109,7 @@ func newTopicCreate(s *session) *cobra.Command {
 	cmd.Flags().StringArrayVarP(&settings, "config", "c", nil, "setting of the topic, KEY=VALUE; may be given again")
 	cmd.Flags().BoolVar(&ifNotExists, "if-not-exists", false, "a topic that exists is no error")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "check everything, create nothing")
+	must(cmd.RegisterFlagCompletionFunc("config", completeKeys(config.Topic(), "=", anyKey)))
 	timeoutFlag(cmd, &timeout)
 	return cmd
 }
@@ -128,6 +130,7 @@ func newTopicList(s *session) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List topics",
+		Example: "  troupe topic list\n  troupe topic list -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return s.withAdmin(cmd, timeout, func(ctx context.Context, admin *kadm.Client) error {
 				list := admin.ListTopics
@@ -188,6 +191,8 @@ func newTopicAlter(s *session) *cobra.Command {
 	cmd.Flags().IntVarP(&partitions, "partitions", "p", 0, "new total number of partitions; it can only grow")
 	cmd.Flags().StringArrayVarP(&set, "config", "c", nil, "set KEY=VALUE; may be given again")
 	cmd.Flags().StringArrayVar(&unset, "delete-config", nil, "return KEY to its default; may be given again")
+	must(cmd.RegisterFlagCompletionFunc("config", completeKeys(config.Topic(), "=", anyKey)))
+	must(cmd.RegisterFlagCompletionFunc("delete-config", completeKeys(config.Topic(), "", anyKey)))
 	timeoutFlag(cmd, &timeout)
 	return cmd
 }
@@ -236,6 +241,7 @@ func newTopicDelete(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "delete NAME...",
 		Short:             "Delete topics and their records",
+		Example:           "  troupe topic delete orders\n  troupe topic delete orders payments --yes",
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: s.completeTopics,
 		RunE: func(cmd *cobra.Command, names []string) error {

@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/troupe-broker/troupe/wire/ident"
 )
@@ -39,6 +41,7 @@ func newTopicDescribe(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "describe NAME...",
 		Short:             "Show partitions, offsets and settings of topics",
+		Example:           "  troupe topic describe orders\n  troupe topic describe orders payments --all-configs -o yaml",
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: s.completeTopics,
 		RunE: func(cmd *cobra.Command, names []string) error {
@@ -70,11 +73,10 @@ func describeTopics(ctx context.Context, admin *kadm.Client, names []string, all
 	}
 	for _, name := range names {
 		if t, ok := details[name]; !ok || t.Err != nil {
-			var cause error
-			if ok {
-				cause = t.Err
+			if ok && !errors.Is(t.Err, kerr.UnknownTopicOrPartition) {
+				return nil, refusal(t.Err, "", "describe topic %s", name)
 			}
-			return nil, fail(codeNotFound, "`troupe topic list` shows the topics", "there is no topic %q%s", name, because(cause))
+			return nil, noTopic(name)
 		}
 	}
 	starts, err := admin.ListStartOffsets(ctx, names...)
@@ -121,11 +123,8 @@ func describeTopics(ctx context.Context, admin *kadm.Client, names []string, all
 	return topics, nil
 }
 
-func because(err error) string {
-	if err == nil {
-		return ""
-	}
-	return ": " + err.Error()
+func noTopic(name string) error {
+	return fail(codeNotFound, "`troupe topic list` shows the topics; `troupe topic create NAME` makes one", "there is no topic %q", name)
 }
 
 func (t *describedTopic) text(w io.Writer) {

@@ -57,8 +57,9 @@ func buildVersion() string {
 
 func newVersion(s *session) *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Say what was built, from what",
+		Use:     "version",
+		Short:   "Say what was built, from what",
+		Example: "  troupe version -o json",
 		RunE: func(*cobra.Command, []string) error {
 			b := readBuild()
 			return s.show(b, func(w io.Writer) {

@@ -97,10 +97,22 @@ func emitRecords(index, term uint64, records []cluster.Record, emit func(item an
 		return emit(RaftRecord{index, term, ""})
 	}
 	for _, r := range records {
-		text := strings.TrimPrefix(fmt.Sprintf("%T%+v", r, r), "*cluster.")
-		if err := emit(RaftRecord{index, term, strings.Replace(text, "&", "", 1)}); err != nil {
+		if err := emit(RaftRecord{index, term, recordText(r)}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// recordText prints a record's type and fields.
+func recordText(r cluster.Record) string {
+	if c, ok := r.(*cluster.ConfigRecord); ok { // its value is a pointer
+		value := "null: the default"
+		if c.Value != nil {
+			value = *c.Value
+		}
+		return fmt.Sprintf("ConfigRecord{Resource:%v Name:%s Value:%s}", c.Resource, c.Name, value)
+	}
+	text := strings.TrimPrefix(fmt.Sprintf("%T%+v", r, r), "*cluster.")
+	return strings.Replace(text, "&", "", 1)
 }
