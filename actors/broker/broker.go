@@ -151,7 +151,7 @@ func (b *Broker) tellOpened(d *dataDir) {
 		log.Info().Str("directory", d.store.Path()).Str("cluster", string(b.shared.identity.Cluster)).Msg("new data directory")
 	default:
 		log.Info().Str("directory", d.store.Path()).Str("cluster", string(b.shared.identity.Cluster)).Int("logs", len(d.opened.Logs)).
-			Str("recovery", fmt.Sprint(d.opened.Mode)).Msg("data directory")
+			Stringer("recovery", d.opened.Mode).Msg("data directory")
 	}
 	if d.opened.ErrorMarked {
 		log.Warn().Str("directory", d.store.Path()).Msg("an I/O error is on record for this directory; what is above the durable marks is verified and copied")
