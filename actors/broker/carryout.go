@@ -37,6 +37,7 @@ func (p *partitionActor) carryOut(t *runtime.Turn) {
 	p.replied = 0
 	if p.lost {
 		p.letGo()
+		p.settled(t)
 	}
 }
 

@@ -64,6 +64,7 @@ func (p *partitionActor) remove(t *runtime.Turn) {
 	p.carryOut(t)
 	file := p.file
 	p.machine, p.file = nil, nil
+	p.settled(t)
 	p.retention.Stop()
 	_ = p.replica.dir.recovery.give(t, &deleteLog{replica: p.replica, file: file}) // Reject says so
 }
@@ -104,6 +105,7 @@ func (p *partitionActor) close(t *runtime.Turn, m *closePartition) {
 	}
 	p.machine.Step(p.now, &partition.Stop{Code: wire.NotLeaderOrFollower}, &p.out)
 	p.carryOut(t)
+	p.settled(t)
 	file := p.file
 	// The machine refuses everything from now on, and still knows the producers for the last snapshot.
 	p.file = nil

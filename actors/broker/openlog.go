@@ -150,6 +150,7 @@ func (p *partitionActor) settled(t *runtime.Turn) {
 	}
 	p.unready = false
 	_ = t.Send(p.root, &replicaReady{replica: p.replica}) // Root is gone only when the broker stops
+	p.takeWaiting(t)
 }
 
 func (p *partitionActor) tellRecovery(r *store.Recovery) {
@@ -161,7 +162,7 @@ func (p *partitionActor) tellRecovery(r *store.Recovery) {
 			Msg(codeDamage + ": records below the durable mark are damaged; reading them answers CORRUPT_MESSAGE")
 	}
 	if r.IndexesRebuilt > 0 {
-		p.log.Info().Int("indexes", r.IndexesRebuilt).Msg("index files were missing or wrong and were built anew")
+		p.log.Info().Int("segments", r.IndexesRebuilt).Msg("index files were missing or wrong and were built anew")
 	}
 	p.log.Debug().Str("mode", fmt.Sprint(r.Mode)).Int64("offset", int64(r.End)).Int64("batches", r.Batches).Msg("log open")
 }

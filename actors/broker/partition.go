@@ -141,7 +141,7 @@ func (p *partitionActor) take(t *runtime.Turn, m runtime.Message) {
 		p.foundOffset(t, m)
 		return
 	}
-	if p.opening || p.lent {
+	if p.opening || p.lent || p.unready && asks(m) {
 		p.wait(m)
 		return
 	}
@@ -173,6 +173,15 @@ func (p *partitionActor) take(t *runtime.Turn, m runtime.Message) {
 	}
 }
 
+// asks tells whether a message is a client's. Clients wait until what recovery found is durable: before, the high watermark is lower than they were told.
+func asks(m runtime.Message) bool {
+	switch m.(type) {
+	case *produceWrite, *fetchRead, *unpark, *question:
+		return true
+	}
+	return false
+}
+
 func (p *partitionActor) signalled(t *runtime.Turn, m signal) {
 	switch m {
 	case signalTick:
@@ -198,16 +207,16 @@ func (p *partitionActor) wait(m runtime.Message) {
 	p.waiting = append(p.waiting, m)
 }
 
-// takeWaiting handles what has waited, as long as the log is there.
+// takeWaiting handles what has waited, as long as the log is there. Some of it may have to wait on.
 func (p *partitionActor) takeWaiting(t *runtime.Turn) {
-	for len(p.waiting) > 0 && !p.opening && !p.lent {
-		m := p.waiting[0]
-		p.waiting[0] = nil
-		p.waiting = p.waiting[1:]
+	waiting := p.waiting
+	p.waiting = nil
+	for i, m := range waiting {
+		if p.opening || p.lent {
+			p.waiting = append(p.waiting, waiting[i:]...)
+			return
+		}
 		p.take(t, m)
-	}
-	if len(p.waiting) == 0 {
-		p.waiting = nil
 	}
 }
 
