@@ -80,7 +80,7 @@ var networkKeys = []Key{
 	},
 	{
 		Name: "queued.max.request.bytes", Type: Long, Default: "-1", Unit: Bytes, Class: Honoured, Check: atLeast(-1),
-		Doc: "Memory for the bodies of requests in progress; no more is read while it is used up. -1 sizes it by the machine.",
+		Doc: "Memory for the bodies of requests in progress; no more is read while it is used up. One large request at a time comes on top of it. -1 is 64 MiB, and less than 1 MiB counts as 1 MiB.",
 	},
 	{
 		Name: "num.network.threads", Type: Int, Default: "3", Class: Accepted, Update: ClusterWide, Check: atLeast(1),
