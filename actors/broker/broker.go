@@ -46,7 +46,7 @@ func Start(o Options, w World) (*Broker, error) {
 		return nil, err
 	}
 	b := &Broker{world: w, accepting: make(chan struct{}), failed: make(chan struct{}), places: newPlaces()}
-	b.shared = &shared{static: o.Static, system: w.System, log: w.Log, metrics: &metrics{}, facts: &facts{}, random: &entropy{src: w.Rand}, inspection: w.Inspection}
+	b.shared = &shared{static: o.Static, system: w.System, log: w.Log, metrics: &metrics{}, facts: &facts{}, places: b.places, random: &entropy{src: w.Rand}, inspection: w.Inspection}
 	b.shared.settings.Store(&values)
 	b.shared.topics.Store(emptyTable)
 	b.shared.image.Store(cluster.NewImage())

@@ -208,7 +208,7 @@ func (l *listenerActor) accept() {
 	case <-l.stop:
 		return
 	}
-	for l.places.await(l.stop, l.shared.settings.Load().ConnectionsMax) {
+	for l.places.await(l.stop, func() int32 { return l.shared.settings.Load().ConnectionsMax }) {
 		c, err := l.listener.AcceptTCP()
 		if err != nil {
 			l.places.leave()

@@ -245,3 +245,24 @@ func TestAtTheLimitOfConnectionsANewOneWaitsForAPlace(t *testing.T) {
 	}
 	b.receive(id, apiVersions(3))
 }
+
+func TestARaisedLimitOfConnectionsLetsTheWaitingIn(t *testing.T) {
+	r := start(t, "max.connections=1")
+	a := r.raw()
+	a.ask(apiVersions(3))
+	b := r.raw()
+	id := b.send(apiVersions(3))
+	alter := kmsg.NewPtrIncrementalAlterConfigsRequest()
+	alter.SetVersion(1)
+	res := kmsg.NewIncrementalAlterConfigsRequestResource()
+	res.ResourceType = kmsg.ConfigResourceTypeBroker
+	c := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
+	c.Name, c.Value = "max.connections", kmsg.StringPtr("2")
+	res.Configs = append(res.Configs, c)
+	alter.Resources = append(alter.Resources, res)
+	if got := a.ask(alter).(*kmsg.IncrementalAlterConfigsResponse).Resources[0]; got.ErrorCode != 0 {
+		t.Fatalf("alter max.connections: error %d, %v", got.ErrorCode, got.ErrorMessage)
+	}
+	// The one that waits in accept looks at the new limit before it takes its place.
+	b.receive(id, apiVersions(3))
+}

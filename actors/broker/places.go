@@ -44,7 +44,7 @@ func newPlaces() *places {
 }
 
 // await waits for a place and takes it; false: stop was closed. At the limit nobody is turned away: who connects waits in the kernel's queue.
-func (p *places) await(stop <-chan struct{}, connectionsMax int32) bool {
+func (p *places) await(stop <-chan struct{}, connectionsMax func() int32) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for {
@@ -53,7 +53,7 @@ func (p *places) await(stop <-chan struct{}, connectionsMax int32) bool {
 			return false
 		default:
 		}
-		if p.taken < min(int(connectionsMax), p.descriptors) {
+		if p.taken < min(int(connectionsMax()), p.descriptors) {
 			p.taken++
 			return true
 		}
@@ -72,8 +72,12 @@ func (p *places) try(connectionsMax int32) bool {
 	return true
 }
 
-// wake makes await look again.
-func (p *places) wake() { p.changed.Broadcast() }
+// wake makes await look again. The lock is taken so that no await that has looked and does not wait yet misses it.
+func (p *places) wake() {
+	p.mu.Lock()
+	p.changed.Broadcast()
+	p.mu.Unlock()
+}
 
 // leave gives a place back.
 func (p *places) leave() {

@@ -206,6 +206,7 @@ func (r *rootActor) reconfigure(t *runtime.Turn, image *cluster.Image) {
 	r.broker = v
 	r.shared.settings.Store(&v)
 	r.shared.fetches.resize(int(v.FetchSessionsMax))
+	r.shared.places.wake() // max.connections may have grown
 	table := r.edit()
 	for _, old := range table.all() {
 		s := r.settingsOf(image, old.name)

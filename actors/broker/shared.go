@@ -34,6 +34,7 @@ type shared struct {
 	pool        *ioPool
 	directories []*dataDir
 
+	places  *places
 	credit  *creditPool
 	buffers *buffers
 	fetches *fetchSessions
