@@ -33,6 +33,10 @@ func (l *Log) Append(v record.View, now ident.Millis) error {
 		if err := l.roll(base, int64(size), now); err != nil {
 			return err
 		}
+	} else if l.sinceSnapshot > snapshotEvery {
+		if err := l.snapshotProducers(); err != nil && !IsRetriable(err) {
+			return err
+		}
 	}
 	if err := l.write(v, int64(size)); err != nil {
 		return err
@@ -43,6 +47,7 @@ func (l *Log) Append(v record.View, now ident.Millis) error {
 	l.recent.note(base, l.active.size)
 	l.active.appended(v, size, l.cfg.IndexIntervalBytes)
 	l.end = next
+	l.sinceSnapshot += int64(size)
 	l.dirty.active = true
 	l.remember()
 	return nil
@@ -110,7 +115,7 @@ func (l *Log) jitter(s *segment) int64 {
 	if most <= 0 {
 		return 0
 	}
-	h := mix8(logKey(l.o.Topic, l.o.Partition.Partition), uint64(s.base), 0, 0, 0, 0, 0)
+	h := hash(logKey(l.o.Topic, l.o.Partition.Partition), uint64(s.base), 0)
 	return int64(h % uint64(most))
 }
 

@@ -106,7 +106,7 @@ func flipOne(r *rand.Rand, b []byte) {
 func cachesMayBe(t *testing.T, suffix string, change func([]byte) []byte, how string) {
 	w := newWorld(t, 1, smallLog())
 	for i := range 60 {
-		opAppend{3, 900}.run(w)
+		opAppend{3, 900, 0}.run(w)
 		if i%20 == 10 {
 			opEpoch{}.run(w)
 		}
@@ -149,7 +149,7 @@ func cachesMayBe(t *testing.T, suffix string, change func([]byte) []byte, how st
 	}
 	// What was looked at is right now, or was.
 	for range 4 {
-		opAppend{2, 700}.run(w)
+		opAppend{2, 700, 0}.run(w)
 	}
 	w.flush()
 	opRestart{clean: false}.run(w)
@@ -164,7 +164,7 @@ func TestDamageBelowTheMarkIsToldAndNotServed(t *testing.T) {
 		t.Run(field.name, func(t *testing.T) {
 			w := newWorld(t, 1, smallLog())
 			for range 12 {
-				opAppend{2, 700}.run(w)
+				opAppend{2, 700, 0}.run(w)
 			}
 			w.flush()
 			if w.log.Segments() != 1 {
@@ -235,10 +235,10 @@ func serveAround(t *testing.T, w *world, bad record.View) {
 func TestATornTailAboveTheMarkIsCutSilentlyButToldOf(t *testing.T) {
 	w := newWorld(t, 1, smallLog())
 	for range 4 {
-		opAppend{2, 700}.run(w)
+		opAppend{2, 700, 0}.run(w)
 	}
 	w.flush()
-	opAppend{2, 700}.run(w)
+	opAppend{2, 700, 0}.run(w)
 	pos := int64(0)
 	for _, b := range w.ghost.batches[:4] {
 		pos += int64(len(b))
@@ -260,7 +260,7 @@ func TestATornTailAboveTheMarkIsCutSilentlyButToldOf(t *testing.T) {
 func TestPromisedOffsetsAreNotGivenAwayWhenTheirFileIsLost(t *testing.T) {
 	w := newWorld(t, 1, smallLog())
 	for range 12 {
-		opAppend{2, 700}.run(w)
+		opAppend{2, 700, 0}.run(w)
 	}
 	w.flush()
 	opCheckpoint{}.run(w)
@@ -290,7 +290,7 @@ func TestPromisedOffsetsAreNotGivenAwayWhenTheirFileIsLost(t *testing.T) {
 func TestARegionKnowsItsUnsoundBatch(t *testing.T) {
 	w := newWorld(t, 1, smallLog())
 	for range 12 {
-		opAppend{2, 700}.run(w)
+		opAppend{2, 700, 0}.run(w)
 	}
 	w.flush()
 	if err := w.log.Roll(0); err != nil {
@@ -320,7 +320,7 @@ func TestARegionKnowsItsUnsoundBatch(t *testing.T) {
 func TestRetainedRegionsOutliveTheirSegment(t *testing.T) {
 	w := newWorld(t, 1, smallLog())
 	for range 60 {
-		opAppend{2, 700}.run(w)
+		opAppend{2, 700, 0}.run(w)
 	}
 	w.flush()
 	r, err := w.log.Read(0, w.log.End(), 1<<20, true)
@@ -357,7 +357,7 @@ func TestRetainedRegionsOutliveTheirSegment(t *testing.T) {
 func TestDeletedFilesWaitForTheirDelay(t *testing.T) {
 	w := newWorld(t, 1, smallLog())
 	for range 60 {
-		opAppend{2, 700}.run(w)
+		opAppend{2, 700, 0}.run(w)
 	}
 	w.flush()
 	if err := w.log.SetStart(w.log.End()); err != nil {

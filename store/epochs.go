@@ -26,6 +26,14 @@ func (e *epochs) last() ident.LeaderEpoch {
 	return e.list[len(e.list)-1].Epoch
 }
 
+// newest is the last entry, {NoLeaderEpoch, 0} when there is none.
+func (e *epochs) newest() Epoch {
+	if len(e.list) == 0 {
+		return Epoch{Epoch: ident.NoLeaderEpoch}
+	}
+	return e.list[len(e.list)-1]
+}
+
 // assign notes that epoch begins at start. Entries that it contradicts (an epoch
 // at or above it, or one that begins at or after start) give way. It tells whether
 // anything changed.

@@ -95,3 +95,11 @@ func checkTimeIndex(fs FS, dir string, base ident.Offset, tops map[ident.Offset]
 
 // Seal appends the checksum line of a sealed text.
 func Seal(text []byte) []byte { return seal(text) }
+
+// ShrinkTables makes the buffers of all indexes small, so that short histories meet
+// them full. It returns what undoes it.
+func ShrinkTables(size int) (undo func()) {
+	old := tableBuffer
+	tableBuffer = size
+	return func() { tableBuffer = old }
+}

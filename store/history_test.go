@@ -30,6 +30,8 @@ type ghost struct {
 	flushed ident.Offset // promised durable
 	durable ident.Offset // start that is promised durable
 
+	now ident.Millis // the world's clock at a crash
+
 	// While an operation is under way either of two states may be found.
 	pending record.View  // an append that has not returned
 	cutTo   ident.Offset // a truncation that has not returned; -1: none
@@ -112,7 +114,10 @@ func (w *world) flush() {
 
 // The operations.
 
-type opAppend struct{ records, size int }
+type opAppend struct {
+	records, size int
+	back          ident.Millis // how far behind the clock the timestamps are
+}
 type opFlush struct{}
 type opRoll struct{}
 type opStart struct{ part int } // of the flushed range, in percent
@@ -120,12 +125,15 @@ type opRetain struct{ bytes int64 }
 type opTruncate struct{ back int } // batches
 type opEpoch struct{}
 type opCheckpoint struct{}
+type opSnapshot struct{}
 type opRestart struct{ clean bool }
 type opClock struct{ ms ident.Millis }
 type opRead struct{ part, size int }
 type opFind struct{ part int }
 
-func (o opAppend) String() string     { return fmt.Sprintf("append{%d, %d}", o.records, o.size) }
+func (o opAppend) String() string {
+	return fmt.Sprintf("append{%d, %d, %d}", o.records, o.size, o.back)
+}
 func (o opFlush) String() string      { return "flush" }
 func (o opRoll) String() string       { return "roll" }
 func (o opStart) String() string      { return fmt.Sprintf("start{%d}", o.part) }
@@ -133,13 +141,14 @@ func (o opRetain) String() string     { return fmt.Sprintf("retain{%d}", o.bytes
 func (o opTruncate) String() string   { return fmt.Sprintf("truncate{%d}", o.back) }
 func (o opEpoch) String() string      { return "epoch" }
 func (o opCheckpoint) String() string { return "checkpoint" }
+func (o opSnapshot) String() string   { return "snapshot" }
 func (o opRestart) String() string    { return fmt.Sprintf("restart{clean %t}", o.clean) }
 func (o opClock) String() string      { return fmt.Sprintf("clock{%d}", o.ms) }
 func (o opRead) String() string       { return fmt.Sprintf("read{%d, %d}", o.part, o.size) }
 func (o opFind) String() string       { return fmt.Sprintf("find{%d}", o.part) }
 
 func (o opAppend) run(w *world) {
-	v := batch(w.t, w.ghost.end, w.epoch, w.now, o.records, o.size)
+	v := batch(w.t, w.ghost.end, w.epoch, w.now-o.back, o.records, o.size)
 	w.ghost.pending = v
 	if err := w.log.Append(v, w.now); err != nil {
 		w.t.Fatalf("append at %d: %v", w.ghost.end, err)
@@ -231,6 +240,12 @@ func (opEpoch) run(w *world) {
 
 func (opCheckpoint) run(w *world) {
 	if err := w.dir.Checkpoint(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (opSnapshot) run(w *world) {
+	if err := w.log.SaveProducerSnapshot(nil); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -327,7 +342,7 @@ func randomHistory(r *rand.Rand, n int) []operation {
 		var o operation
 		switch k := r.IntN(100); {
 		case k < 45:
-			o = opAppend{1 + r.IntN(5), 50 + r.IntN(1500)}
+			o = opAppend{1 + r.IntN(5), 50 + r.IntN(1500), ident.Millis(max(r.IntN(150_000)-100_000, 0))}
 		case k < 60:
 			o = opFlush{}
 		case k < 64:
@@ -341,7 +356,9 @@ func randomHistory(r *rand.Rand, n int) []operation {
 		case k < 79:
 			o = opEpoch{}
 		case k < 82:
-			o = opCheckpoint{}
+			if o = operation(opCheckpoint{}); r.IntN(2) == 0 {
+				o = opSnapshot{}
+			}
 		case k < 85:
 			o = opRestart{r.IntN(2) == 0}
 		case k < 88:

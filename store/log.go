@@ -38,19 +38,22 @@ type Log struct {
 	closedSize int64 // bytes of batches in the closed segments
 	recent     recentBatches
 	resume     resumePoints
-	holes      []hole          // damage that is known
-	snapshots  []ident.Offset  // ascending
-	leaving    []doomedSegment // dropped, still under their names
-	doomed     []doomedSegment // renamed to .deleted
-	slotState  slotState
-	behind     bool // the epoch file lacks the newest epochs
-	// epochsChanges counts the changes of epochs, to tell which of them a sync
-	// has written.
-	epochsChanges uint64
-	dirty         dirt
-	jobs          []*syncJob // done, to be used again
-	header        []byte     // scratch for one header, so that reading it allocates nothing
-	closed        bool
+	holes      []hole         // damage that is known
+	snapshots  []ident.Offset // ascending
+	// sinceSnapshot counts the bytes appended since the last snapshot, which a
+	// restart reads again.
+	sinceSnapshot int64
+	leaving       []doomedSegment // dropped, still under their names
+	doomed        []doomedSegment // renamed to .deleted
+	slotState     slotState
+	// epochsChanges counts the changes of epochs, epochsWritten how many of them
+	// the epoch file has.
+	epochsChanges, epochsWritten uint64
+	bare                         bool // there is no epoch file yet
+	dirty                        dirt
+	jobs                         []*syncJob // done, to be used again
+	header                       []byte     // scratch for one header, so that reading it allocates nothing
+	closed                       bool
 
 	unmade  bool         // so does the directory's name, and its identity
 	unnamed bool         // the active segment's name waits for the first append, to be synced with it
@@ -200,7 +203,13 @@ func (l *Log) AssignEpoch(e ident.LeaderEpoch, start ident.Offset) {
 
 // epochsChanged leaves the epoch file to the next sync.
 func (l *Log) epochsChanged() {
-	l.dirty.epochs, l.behind = true, true
+	l.dirty.epochs = true
+	l.epochsChanges++
+}
+
+// epochsLost says that the epoch file is not to be believed at all.
+func (l *Log) epochsLost() {
+	l.epochsChanged()
 	l.epochsChanges++
 }
 
@@ -234,7 +243,9 @@ func (l *Log) remember() {
 	l.slotState.size = l.active.size
 	l.slotState.end = l.end
 	l.slotState.flushed = l.mark()
-	l.slotState.behind = l.behind
+	l.slotState.epoch = l.epochs.newest()
+	l.slotState.behind = l.epochsChanges > l.epochsWritten+1
+	l.slotState.bare = l.bare
 	l.slot.put(&l.slotState)
 }
 

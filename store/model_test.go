@@ -54,6 +54,7 @@ func play(t *testing.T, seed uint64, cfg store.LogConfig, history []operation) (
 			failure = r.message
 		}
 	}()
+	defer store.ShrinkTables(24 + int(seed%4)*12)()
 	w := newWorld(r, seed, cfg)
 	w.disk.Writeback = 20
 	for i, o := range history {

@@ -223,7 +223,9 @@ func (v *recovery) begin(o ident.Offset) error {
 	l.active = s
 	l.start, l.end = o, o
 	l.epochs = epochs{}
-	l.epochsChanged()
+	if l.bare = v.r.Created; !l.bare {
+		l.epochsLost() // the file is of what was here before
+	}
 	return nil
 }
 
@@ -237,18 +239,22 @@ func (v *recovery) loadEpochs() error {
 	if err == nil {
 		l.epochs, err = decodeEpochs(b)
 	}
+	if v.mode == RecoverSameBoot && v.held && !v.slot.behind && (err == nil || (v.slot.bare && isNotExist(err))) {
+		// The file has all epochs but perhaps the newest, which the block has.
+		l.bare = v.slot.bare
+		v.epochsFrom = max(v.slot.end, v.epochsFrom)
+		if l.epochs.assign(v.slot.epoch.Epoch, v.slot.epoch.Start) {
+			l.epochsChanged()
+		}
+		return nil
+	}
 	switch {
 	case isNotExist(err) || errors.Is(err, ErrFormat) || errors.Is(err, ErrNewerFormat):
 		l.epochs = epochs{}
-		l.epochsChanged()
+		l.epochsLost()
 		return nil
 	case err != nil:
 		return l.health.sift(err, "read "+name)
-	}
-	if v.mode == RecoverSameBoot && v.held && !v.slot.behind {
-		// The file is as new as the log.
-		v.epochsFrom = max(v.slot.end, v.epochsFrom)
-		return nil
 	}
 	v.epochsFrom = max(v.mark, v.epochsFrom)
 	l.epochs.cutEnd(v.epochsFrom)
@@ -277,6 +283,7 @@ func (v *recovery) conclude() (Recovery, error) {
 		}
 	}
 	l.active = l.segments[len(l.segments)-1]
+	l.sinceSnapshot = l.active.size // at most
 	for _, s := range l.segments[:len(l.segments)-1] {
 		l.closedSize += s.size
 	}

@@ -47,20 +47,21 @@ func (v *recovery) confirm(s *segment, p place) (bool, error) {
 	return h.LastOffset() == p.offset, nil
 }
 
-// confirmTime tells whether the log has the batch that a time index entry names.
-func (v *recovery) confirmTime(s *segment, m moment) (bool, error) {
+// confirmTime finds the batch that a time index entry names; ok is false when the
+// log has none such.
+func (v *recovery) confirmTime(s *segment, m moment) (pos int64, ok bool, err error) {
 	p, err := s.index.byOffset(m.offset)
 	if err != nil || p.pos < 0 || p.pos >= s.size {
-		return false, nil
+		return 0, false, nil
 	}
 	sc := newScanner(v.buf, s.file.file, p.pos, s.size, s.base)
 	for {
-		h, _, err := sc.batch()
+		h, at, err := sc.batch()
 		if err != nil {
-			return false, ifIOFailure(err)
+			return 0, false, ifIOFailure(err)
 		}
 		if h.LastOffset() >= m.offset {
-			return h.LastOffset() == m.offset && h.MaxTimestamp() == m.timestamp, nil
+			return at, h.LastOffset() == m.offset && h.MaxTimestamp() == m.timestamp, nil
 		}
 	}
 }
@@ -154,9 +155,17 @@ func (v *recovery) trim(s *segment, p place) (ok bool, err error) {
 	if err := errors.Join(s.index.cutTo(p.offset+1, p.pos+1), s.times.cutTo(p.offset+1)); err != nil {
 		return false, err
 	}
-	top := s.times.last
+	s.top = s.times.last
+	from := int64(0)
 	if s.times.count() > 0 {
-		if ok, err := v.confirmTime(s, top); err != nil || !ok {
+		if from, ok, err = v.confirmTime(s, s.top); err != nil || !ok {
+			return false, err
+		}
+	}
+	if v.mode == RecoverVerify || v.mode == RecoverCopy {
+		// A power loss may have taken entries of the time index: look at the batches
+		// between the last one and p.
+		if ok, err := v.climb(s, from, p.pos); err != nil || !ok {
 			return false, err
 		}
 	}
@@ -164,7 +173,22 @@ func (v *recovery) trim(s *segment, p place) (ok bool, err error) {
 	if _, err := s.file.file.ReadAt(head[:], 0); err != nil {
 		return false, err
 	}
-	s.top, s.first, s.sinceIndex = top, record.View(head[:]).MaxTimestamp(), 0
+	s.first, s.sinceIndex = record.View(head[:]).MaxTimestamp(), 0
+	return true, nil
+}
+
+// climb raises the segment's greatest timestamp by the batches in [from, to].
+func (v *recovery) climb(s *segment, from, to int64) (ok bool, err error) {
+	sc := newScanner(v.buf, s.file.file, from, s.size, s.base)
+	for sc.pos <= to {
+		h, _, err := sc.batch()
+		if err != nil {
+			return false, ifIOFailure(err)
+		}
+		if ts := h.MaxTimestamp(); ts > s.top.timestamp {
+			s.top = moment{ts, h.LastOffset()}
+		}
+	}
 	return true, nil
 }
 
@@ -220,5 +244,5 @@ func (l *Log) rebuildIndexes(s *segment) error {
 	} else {
 		err = nil
 	}
-	return l.health.sift(errors.Join(err, s.index.flush(), s.times.flush()), "write the indexes of "+s.name(suffixLog))
+	return l.health.sift(errors.Join(err, s.flushIndexes()), "write the indexes of "+s.name(suffixLog))
 }

@@ -84,7 +84,7 @@ func (v *recovery) closeSegment(s *segment, t tail) error {
 	if t.kept {
 		s.file.freeze()
 		s.size = t.pos
-		return v.l.health.sift(errors.Join(s.index.flush(), s.times.flush()), "write the indexes of "+s.name(suffixLog))
+		return v.l.health.sift(s.flushIndexes(), "write the indexes of "+s.name(suffixLog))
 	}
 	if err := v.cut(s, t.pos); err != nil {
 		return err

@@ -106,7 +106,13 @@ func (s *segment) appended(v record.View, size int, interval int32) {
 	s.size += int64(size)
 }
 
+// note adds an entry to both indexes. The time index is written before the offset
+// index is, so that a process that dies never leaves offsets whose timestamps are
+// not there: a restart takes the greatest timestamp up to an offset from the two.
 func (s *segment) note(last ident.Offset, pos int64) {
+	if s.index.bufferFull() && s.flushIndexes() != nil {
+		return
+	}
 	if s.index.add(last, pos) != nil || s.times.add(s.top) != nil {
 		// The table keeps its last consistent state and the next entry tries
 		// again: an index is sparse anyway. A disk that is really broken says so
@@ -114,6 +120,14 @@ func (s *segment) note(last ident.Offset, pos int64) {
 		return
 	}
 	s.sinceIndex = 0
+}
+
+// flushIndexes writes both indexes in their order; see note.
+func (s *segment) flushIndexes() error {
+	if err := s.times.flush(); err != nil {
+		return err
+	}
+	return s.index.flush()
 }
 
 // relative tells whether offset o can be written relative to the base.
@@ -129,7 +143,7 @@ func (s *segment) finishIndexes() error {
 			return err
 		}
 	}
-	return errors.Join(s.index.flush(), s.times.flush())
+	return s.flushIndexes()
 }
 
 // close ends the active segment: the indexes are finished, and the reserved tail is

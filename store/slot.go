@@ -17,19 +17,23 @@ type slotState struct {
 	size    int64        // bytes of batches in the active segment
 	end     ident.Offset // log end
 	flushed ident.Offset // durable mark: everything below has been synced
+	epoch   Epoch        // the newest, which the epoch file may lack
 	cutting bool         // a truncation to end is under way
-	behind  bool         // the epoch file lacks the newest epochs
+	behind  bool         // the epoch file lacks more than the newest epoch
+	bare    bool         // there is no epoch file yet
 }
 
 // A slot has two halves, written in turn, so that a process killed in the middle
 // of one leaves the other.
 const (
-	slotHalf = 64
-	slotSize = 2 * slotHalf
+	slotHalf  = 128
+	slotSize  = 2 * slotHalf
+	slotWords = 9 // before the checksum
 	// Flags in the upper half of the word that holds size.
 	slotCutting = 1 << 62
 	slotBehind  = 1 << 61
-	slotFlags   = slotCutting | slotBehind
+	slotBare    = 1 << 60
+	slotFlags   = slotCutting | slotBehind | slotBare
 )
 
 // slot is one log's place in the control block. Only the log's owner writes it.
@@ -50,38 +54,43 @@ func (s *slot) put(v *slotState) {
 	if v.behind {
 		size |= slotBehind
 	}
-	le := binary.LittleEndian
-	le.PutUint64(b[0:], s.turn)
-	le.PutUint64(b[8:], v.log)
-	le.PutUint64(b[16:], v.file)
-	le.PutUint64(b[24:], uint64(v.base))
-	le.PutUint64(b[32:], size)
-	le.PutUint64(b[40:], uint64(v.end))
-	le.PutUint64(b[48:], uint64(v.flushed))
-	le.PutUint64(b[56:], mix8(s.turn, v.log, v.file, uint64(v.base), size, uint64(v.end), uint64(v.flushed)))
+	if v.bare {
+		size |= slotBare
+	}
+	w := words{
+		s.turn, v.log, v.file, uint64(v.base), size, uint64(v.end), uint64(v.flushed),
+		uint64(uint32(v.epoch.Epoch)), uint64(v.epoch.Start),
+	}
+	for i := range w {
+		binary.LittleEndian.PutUint64(b[i*8:], w[i])
+	}
+	binary.LittleEndian.PutUint64(b[slotWords*8:], w.sum())
 }
 
 // get reads the newer sound half. ok is false when there is none.
 func (s *slot) get() (v slotState, ok bool) {
-	le := binary.LittleEndian
 	var best uint64
 	for i := range 2 {
 		b := s.halves[i*slotHalf:][:slotHalf]
-		turn, size := le.Uint64(b[0:]), le.Uint64(b[32:])
-		sound := le.Uint64(b[56:]) == mix8(turn, le.Uint64(b[8:]), le.Uint64(b[16:]), le.Uint64(b[24:]), size, le.Uint64(b[40:]), le.Uint64(b[48:]))
-		if !sound || turn == 0 || turn <= best {
+		var w words
+		for k := range w {
+			w[k] = binary.LittleEndian.Uint64(b[k*8:])
+		}
+		if w.sum() != binary.LittleEndian.Uint64(b[slotWords*8:]) || w[0] <= best {
 			continue
 		}
-		best, ok = turn, true
+		best, ok = w[0], true
 		v = slotState{
-			log:     le.Uint64(b[8:]),
-			file:    le.Uint64(b[16:]),
-			base:    ident.Offset(le.Uint64(b[24:])),
-			size:    int64(size &^ slotFlags),
-			end:     ident.Offset(le.Uint64(b[40:])),
-			flushed: ident.Offset(le.Uint64(b[48:])),
-			cutting: size&slotCutting != 0,
-			behind:  size&slotBehind != 0,
+			log:     w[1],
+			file:    w[2],
+			base:    ident.Offset(w[3]),
+			size:    int64(w[4] &^ slotFlags),
+			end:     ident.Offset(w[5]),
+			flushed: ident.Offset(w[6]),
+			epoch:   Epoch{ident.LeaderEpoch(uint32(w[7])), ident.Offset(w[8])},
+			cutting: w[4]&slotCutting != 0,
+			behind:  w[4]&slotBehind != 0,
+			bare:    w[4]&slotBare != 0,
 		}
 	}
 	return v, ok
@@ -90,11 +99,15 @@ func (s *slot) get() (v slotState, ok bool) {
 // clear makes the slot free for another log.
 func (s *slot) clear() { clear(s.halves) }
 
-// mix8 is a checksum over seven words: it has to notice a half-written slot and a
-// page of noise, not an adversary, and it is paid with every append.
-func mix8(a, b, c, d, e, f, g uint64) uint64 {
+// words are a half of a slot without its checksum.
+type words [slotWords]uint64
+
+// sum is a checksum: it has to notice a half-written slot and a page of noise, not
+// an adversary, and it is paid with every append.
+func (w *words) sum() uint64 {
 	const k0, k1, k2, k3 = 0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb, 0xd6e8feb86659fd93
-	return fold(a^k0, b^k1) ^ fold(c^k2, d^k3) ^ fold(e^k1, f^k0) ^ fold(g^k3, 0x2545f4914f6cdd1d)
+	return fold(w[0]^k0, w[1]^k1) ^ fold(w[2]^k2, w[3]^k3) ^ fold(w[4]^k1, w[5]^k0) ^ fold(w[6]^k3, w[7]^k2) ^
+		fold(w[8]^0x2545f4914f6cdd1d, k1)
 }
 
 func fold(x, y uint64) uint64 {
@@ -102,11 +115,16 @@ func fold(x, y uint64) uint64 {
 	return hi ^ lo
 }
 
+// hash mixes three words into one that is not 0.
+func hash(a, b, c uint64) uint64 {
+	w := words{a, b, c}
+	return w.sum() | 1
+}
+
 // logKey names a log in the control block: topic id and partition.
 func logKey(id ident.TopicID, partition int32) uint64 {
-	a, b := binary.LittleEndian.Uint64(id[:8]), binary.LittleEndian.Uint64(id[8:])
-	return mix8(a, b, uint64(uint32(partition)), 0, 0, 0, 0) | 1
+	return hash(binary.LittleEndian.Uint64(id[:8]), binary.LittleEndian.Uint64(id[8:]), uint64(uint32(partition)))
 }
 
 // fileKey names a file in the control block: device and inode.
-func fileKey(id FileID) uint64 { return mix8(id.Device, id.Inode, 0, 0, 0, 0, 0) | 1 }
+func fileKey(id FileID) uint64 { return hash(id.Device, id.Inode, 0) }

@@ -20,6 +20,9 @@ const (
 	snapshotEntrySize = 8 + 2 + 4 + 8 + 4 + 8 + 4 + 8
 	// snapshotsKept is how many snapshots a log keeps.
 	snapshotsKept = 3
+	// snapshotEvery is after how many appended bytes a snapshot is made without
+	// a segment being closed: what a restart has to read again stays below.
+	snapshotEvery = 32 << 20
 )
 
 // encodeSnapshot appends the content of a snapshot file to dst.
@@ -80,6 +83,7 @@ func decodeSnapshot(b []byte) ([]record.ProducerEntry, error) {
 
 // snapshotProducers asks the owner for the producers' state and saves it.
 func (l *Log) snapshotProducers() error {
+	l.sinceSnapshot = 0 // also when it fails: the next attempt is as far away
 	if l.o.Producers == nil {
 		return nil
 	}

@@ -162,7 +162,8 @@ func (l *Log) Synced(r SyncResult) (flushed ident.Offset, moved bool, err error)
 	if j.epochsErr != nil {
 		l.dirty.epochs = true
 	}
-	wrote := j.wroteEpochs && j.epochsChanges == l.epochsChanges
+	written := j.epochsChanges
+	wrote := j.wroteEpochs && j.epochsChanges > l.epochsWritten
 	if j.startErr != nil {
 		l.dirty.start = true
 	}
@@ -187,7 +188,7 @@ func (l *Log) Synced(r SyncResult) (flushed ident.Offset, moved bool, err error)
 		l.standing.mark.Store(int64(r.End))
 	}
 	if wrote {
-		l.behind = false
+		l.epochsWritten, l.bare = written, false
 	}
 	if raise || wrote {
 		l.remember()

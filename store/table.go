@@ -24,7 +24,9 @@ type table struct {
 	blockN  int    // its records
 }
 
-const tableBuffer = 4096
+// tableBuffer is the size in bytes of the buffer of appended records, and of the
+// pieces in which a file is read. Tests make it small.
+var tableBuffer = 4096
 
 func newTable(fs FS, name string, width int) table {
 	return table{fs: fs, name: name, width: width}
@@ -33,9 +35,12 @@ func newTable(fs FS, name string, width int) table {
 // count is the number of records.
 func (t *table) count() int { return t.written + len(t.tail)/t.width }
 
+// bufferFull tells whether the next append writes the buffer first.
+func (t *table) bufferFull() bool { return len(t.tail)+t.width > tableBuffer }
+
 // append adds a record and returns the room for it, to be filled by the caller.
 func (t *table) append() ([]byte, error) {
-	if len(t.tail)+t.width > tableBuffer {
+	if t.bufferFull() {
 		if err := t.flush(); err != nil {
 			return nil, err
 		}

@@ -159,7 +159,7 @@ func (l *Log) cutSegment(s *segment, pos int64, o ident.Offset) error {
 	if _, err := l.topOf(s); err != nil {
 		return err
 	}
-	return errors.Join(s.index.sync(), s.times.sync())
+	return errors.Join(s.times.sync(), s.index.sync()) // in their order; see note
 }
 
 func (l *Log) dropSnapshotsAbove(o ident.Offset) error {
@@ -177,7 +177,7 @@ func (l *Log) writeEpochsNow() error {
 	if err := replaceFile(l.o.FS, filepath.Join(l.o.Path, epochsFile), l.epochs.encode(nil)); err != nil {
 		return err
 	}
-	l.dirty.epochs, l.behind = false, false
+	l.dirty.epochs, l.epochsWritten, l.bare = false, l.epochsChanges, false
 	return nil
 }
 
