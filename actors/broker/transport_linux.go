@@ -20,6 +20,8 @@ const (
 	stalledWriteMax = 30 * time.Second
 	// vectorMax is the number of slices of one write.
 	vectorMax = 64
+	// rawMax is how many bytes one raw system call moves at most, see tryRead.
+	rawMax = 256 << 10
 )
 
 // socket is the Transport of a TCP connection, and the blocking half that its reader and the wait for writability use. Writes are one system call each,
@@ -38,6 +40,7 @@ type socket struct {
 	// One write attempt: arguments and results of attempt.
 	vec     [vectorMax]unix.Iovec
 	vecLen  int
+	total   int // bytes in vec
 	flags   int
 	fd      uintptr // of the file to send
 	off     int64
@@ -67,7 +70,7 @@ func newSocket(conn *net.TCPConn, clock runtime.Clock, wait func(func())) (*sock
 
 // Write implements Transport with one sendmsg.
 func (s *socket) Write(vec [][]byte, more bool) (int, error) {
-	s.vecLen = 0
+	s.vecLen, s.total = 0, 0
 	for _, b := range vec {
 		if len(b) == 0 {
 			continue
@@ -78,6 +81,7 @@ func (s *socket) Write(vec [][]byte, more bool) (int, error) {
 		s.vec[s.vecLen].Base = unsafe.SliceData(b)
 		s.vec[s.vecLen].SetLen(len(b))
 		s.vecLen++
+		s.total += len(b)
 	}
 	s.flags = unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL
 	if more {
@@ -96,7 +100,14 @@ func (s *socket) tryWrite(fd uintptr) bool {
 	msg := unix.Msghdr{Iov: &s.vec[0]}
 	msg.SetIovlen(s.vecLen)
 	for {
-		n, _, errno := unix.Syscall(unix.SYS_SENDMSG, fd, uintptr(unsafe.Pointer(&msg)), uintptr(s.flags))
+		var n uintptr
+		var errno syscall.Errno
+		if s.total <= rawMax {
+			// A raw call, because it never waits: see tryRead.
+			n, _, errno = unix.RawSyscall(unix.SYS_SENDMSG, fd, uintptr(unsafe.Pointer(&msg)), uintptr(s.flags))
+		} else {
+			n, _, errno = unix.Syscall(unix.SYS_SENDMSG, fd, uintptr(unsafe.Pointer(&msg)), uintptr(s.flags))
+		}
 		switch errno {
 		case 0:
 			s.sent = int(n)
@@ -200,27 +211,31 @@ func (s *socket) receive(space func() []byte, nothing func()) (int, error) {
 	return s.got, s.readErr
 }
 
+// tryRead makes a raw system call: the scheduler is not told, and keeps the processor for this goroutine. Told, it would give the processor to another
+// thread whenever a call takes longer than some 20 µs, and this one would have to ask for it again, which for small requests costs more than they do. A raw
+// call must not wait: MSG_DONTWAIT sees to that, and rawMax to it that the copying ends soon.
 func (s *socket) tryRead(fd uintptr) bool {
 	b := s.space()
 	if len(b) == 0 {
 		return true
 	}
+	b = b[:min(len(b), rawMax)]
 	for {
-		n, err := unix.Read(int(fd), b)
+		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
 		switch {
-		case err == unix.EINTR:
+		case errno == unix.EINTR:
 			continue
-		case err == unix.EAGAIN:
+		case errno == unix.EAGAIN:
 			s.nothing()
 			return false
-		case err != nil:
-			s.readErr = err
+		case errno != 0:
+			s.readErr = errno
 			return true
 		case n == 0:
 			s.readErr = io.EOF
 			return true
 		}
-		s.got = n
+		s.got = int(n)
 		return true
 	}
 }
