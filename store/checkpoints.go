@@ -134,7 +134,7 @@ func (d *Directory) writeStarts() error {
 func (d *Directory) marks() []markLine {
 	lines := make([]markLine, 0, len(d.logs))
 	for tp, e := range d.logs {
-		lines = append(lines, markLine{tp, ident.Offset(e.standing.mark.Load()), e.strict})
+		lines = append(lines, markLine{partition: tp, offset: ident.Offset(e.standing.mark.Load()), strict: e.strict, topic: e.topic})
 	}
 	return lines
 }
@@ -144,7 +144,7 @@ func (d *Directory) starts() []markLine {
 	var lines []markLine
 	for tp, e := range d.logs {
 		if start := ident.Offset(e.standing.start.Load()); start > 0 {
-			lines = append(lines, markLine{partition: tp, offset: start})
+			lines = append(lines, markLine{partition: tp, offset: start, topic: e.topic})
 		}
 	}
 	return lines
@@ -152,10 +152,10 @@ func (d *Directory) starts() []markLine {
 
 // writeLines writes a checkpoint: the sealed copy first, which is believed first.
 func (d *Directory) writeLines(name string, lines []markLine, flags bool) error {
-	if err := d.replace(name+suffixSealed, seal(encodeMarks(lines, flags))); err != nil {
+	if err := d.replace(name+suffixSealed, seal(encodeMarks(lines, markColumns{flag: flags, topic: true}))); err != nil {
 		return err
 	}
-	return d.replace(name, encodeMarks(lines, false))
+	return d.replace(name, encodeMarks(lines, markColumns{}))
 }
 
 // readLines reads a checkpoint: the sealed copy if it is sound, else the plain
@@ -165,7 +165,7 @@ func readLines(fs FS, dir, name string, flags bool) (lines []markLine, found boo
 	if err == nil {
 		var text []byte
 		if text, err = unseal(b); err == nil {
-			lines, err = decodeMarks(text, flags)
+			lines, err = decodeMarks(text, markColumns{flag: flags, topic: true})
 		}
 	}
 	if err == nil {
@@ -175,7 +175,7 @@ func readLines(fs FS, dir, name string, flags bool) (lines []markLine, found boo
 		return nil, false, err
 	}
 	if b, err = readFile(fs, filepath.Join(dir, name)); err == nil {
-		lines, err = decodeMarks(b, false)
+		lines, err = decodeMarks(b, markColumns{})
 	}
 	if err == nil {
 		return lines, true, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/troupe-broker/troupe/store"
 	"github.com/troupe-broker/troupe/store/storetest"
+	"github.com/troupe-broker/troupe/wire/ident"
 )
 
 // cut runs a history and calls check with what each of its points leaves behind:
@@ -313,4 +314,42 @@ func TestADamagedRaftLogIsRefused(t *testing.T) {
 	wantOffline(t, "the failed save", r.Save(store.RaftSave{Hard: []byte("vote")}))
 	wantOffline(t, "the next save", r.Save(store.RaftSave{Hard: []byte("vote")}))
 	wantOffline(t, "compaction", r.Compact(nil, store.RaftSnapshot{Index: 1}, nil))
+}
+
+// TestANameThatComesAgainInheritsNothing deletes a log with a durable mark and a
+// moved start, makes another of its name, and cuts the power before any checkpoint
+// is written: what the old lines say is not about the new log.
+func TestANameThatComesAgainInheritsNothing(t *testing.T) {
+	disk := storetest.NewDisk(1)
+	d, old, _, _ := openOn(t, disk.FS(), smallLog())
+	tp := old.Partition()
+	appendSome(t, old, 40)
+	if err := old.SetStart(9); err != nil {
+		t.Fatal(err)
+	}
+	flush(t, d, old)
+	if err := errors.Join(d.SetStrict(tp, true), d.Checkpoint(), d.DeleteLog(old)); err != nil {
+		t.Fatal(err)
+	}
+	id := ident.TopicID{0xaa, 1}
+	l, _, err := d.OpenLog(tp, id, smallLog(), store.LogHooks{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	appendSome(t, l, 3)
+	flush(t, d, l)
+	end := l.End()
+	disk.Crash(1)
+
+	d, _, err = directoryOn(disk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, r, err := d.OpenLog(tp, id, smallLog(), store.LogHooks{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Damage) > 0 || l.Start() != 0 || l.End() != end || d.Strict(tp) {
+		t.Errorf("from %d to %d, expected 0 to %d; strict %t; damage %v", l.Start(), l.End(), end, d.Strict(tp), r.Damage)
+	}
 }

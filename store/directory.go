@@ -79,6 +79,7 @@ type Directory struct {
 
 // entry is what the directory knows of one log.
 type entry struct {
+	topic    ident.TopicID
 	standing *standing
 	strict   bool
 	log      *Log         // while it is open
@@ -178,7 +179,7 @@ func (d *Directory) admit(o *LogOptions) (*entry, error) {
 	}
 	e := d.logs[o.Partition]
 	if e == nil {
-		e = &entry{standing: &standing{}, fresh: true}
+		e = &entry{topic: o.Topic, standing: &standing{}, fresh: true}
 		d.logs[o.Partition] = e
 	} else if e.log != nil {
 		return nil, fmt.Errorf("the log of %s is open already", o.Partition)
@@ -279,7 +280,7 @@ func (d *Directory) DeleteLog(l *Log) error {
 	err := l.Close(false)
 	to, moveErr := d.moveAside(l.o.Partition, suffixDeleteDir)
 	if err = errors.Join(err, moveErr); err != nil {
-		return d.health.sift(err, "delete "+l.o.Path)
+		return d.health.siftOne(err, "delete "+l.o.Path)
 	}
 	d.mu.Lock()
 	delete(d.slots, logKey(l.o.Topic, l.o.Partition.Partition))
@@ -305,12 +306,14 @@ func (d *Directory) moveAside(tp ident.TopicPartition, suffix string) (string, e
 
 func (d *Directory) setAsideStray(tp ident.TopicPartition) error {
 	_, err := d.moveAside(tp, suffixStrayDir)
-	return d.health.sift(err, "set the stray directory of "+tp.String()+" aside")
+	return d.health.siftOne(err, "set the stray directory of "+tp.String()+" aside")
 }
 
 func (d *Directory) background(job func() error) {
 	run := func() {
-		if err := job(); err != nil && !IsRetriable(err) {
+		// What may not be removed stays, under a name that says so; the next start
+		// tries again.
+		if err := job(); err != nil && !IsRetriable(err) && !isObstructed(err) {
 			d.health.fail(err)
 		}
 	}

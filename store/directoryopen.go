@@ -137,6 +137,9 @@ func (n *opening) run() error {
 		return n.refused(err, "list")
 	}
 	d.ballast = n.has(ballastFile)
+	if err := n.unblock(); err != nil {
+		return n.refused(err, "clear")
+	}
 	if n.boot, err = d.o.FS.BootID(); err != nil {
 		n.boot = "" // then nothing of the page cache is believed
 	}
@@ -167,6 +170,29 @@ func (n *opening) has(name string) bool {
 	return false
 }
 
+// unblock renames directories that have the name of a file which the broker can do
+// without, or has a copy of: they would be in the way when it is written.
+func (n *opening) unblock() error {
+	d := n.d
+	for _, e := range n.names {
+		file := strings.TrimSuffix(e.Name, suffixTemporary)
+		switch strings.TrimSuffix(file, suffixSealed) {
+		case startsFile, marksFile, cleanFile, controlFile, ballastFile:
+		default:
+			continue
+		}
+		if !e.Dir {
+			continue
+		}
+		path := filepath.Join(d.o.Path, e.Name)
+		if err := d.o.FS.Rename(path, path+suffixStrayDir); err != nil {
+			return err
+		}
+		d.ballast = d.ballast && e.Name != ballastFile
+	}
+	return nil
+}
+
 // readLogs finds the partition directories and sets strays aside.
 func (n *opening) readLogs() error {
 	d := n.d
@@ -183,7 +209,11 @@ func (n *opening) readLogs() error {
 		if !ok || strings.HasSuffix(e.Name, suffixStrayDir) || strings.HasSuffix(e.Name, suffixFutureDir) {
 			continue
 		}
-		if err := n.readLog(tp, path); err != nil {
+		switch err := n.readLog(tp, path); {
+		case isObstructed(err):
+			// Whoever opens the log hears of it; its marks are kept until then.
+			d.logs[tp] = &entry{standing: &standing{}, found: true}
+		case err != nil:
 			return err
 		}
 	}
@@ -196,7 +226,7 @@ func (n *opening) readLog(tp ident.TopicPartition, path string) error {
 	switch {
 	case err == nil:
 		n.out.Logs = append(n.out.Logs, LogDir{tp, id})
-		d.logs[tp] = &entry{standing: &standing{}, found: true}
+		d.logs[tp] = &entry{topic: id, standing: &standing{}, found: true}
 		return nil
 	case errors.Is(err, ErrNewerFormat):
 		return err
@@ -263,12 +293,12 @@ func (n *opening) readMarks() error {
 		}
 	}
 	for _, m := range starts {
-		if e := d.logs[m.partition]; e != nil {
+		if e := d.logs[m.partition]; e != nil && m.of(e.topic) {
 			e.standing.start.Store(int64(m.offset))
 		}
 	}
 	for _, m := range marks {
-		if e := d.logs[m.partition]; e != nil {
+		if e := d.logs[m.partition]; e != nil && m.of(e.topic) {
 			e.standing.mark.Store(int64(m.offset))
 			e.strict = m.strict
 		}
@@ -352,9 +382,11 @@ func (n *opening) commit() error {
 	d := n.d
 	keep := map[uint64]slotState{}
 	raised := false
+	for _, e := range d.logs {
+		e.mode = n.out.Mode
+	}
 	for _, l := range n.out.Logs {
 		e := d.logs[l.Partition]
-		e.mode = n.out.Mode
 		v, ok := n.control.slots[logKey(l.Topic, l.Partition.Partition)]
 		if !ok {
 			continue

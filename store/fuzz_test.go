@@ -119,17 +119,19 @@ func FuzzEpochs(f *testing.F) {
 }
 
 func FuzzMarks(f *testing.F) {
-	f.Add([]byte("0\n1\norders 3 17\n"), false)
-	f.Add([]byte("0\n1\norders 3 17 1\n"), true)
-	f.Fuzz(func(t *testing.T, b []byte, flags bool) {
-		marks, err := decodeMarks(b, flags)
+	f.Add([]byte("0\n1\norders 3 17\n"), false, false)
+	f.Add([]byte("0\n1\norders 3 17 1\n"), true, false)
+	f.Add([]byte("0\n1\norders 3 17 1 sMUEgVkutVSvcc5P4NPj0Q\n"), true, true)
+	f.Fuzz(func(t *testing.T, b []byte, flag, topic bool) {
+		more := markColumns{flag: flag, topic: topic}
+		marks, err := decodeMarks(b, more)
 		if err != nil {
 			if !errors.Is(err, ErrFormat) && !errors.Is(err, ErrNewerFormat) {
 				t.Fatal(err)
 			}
 			return
 		}
-		again, err := decodeMarks(encodeMarks(marks, flags), flags)
+		again, err := decodeMarks(encodeMarks(marks, more), more)
 		if err != nil || !reflect.DeepEqual(again, marks) {
 			t.Fatalf("%+v became %+v, %v", marks, again, err)
 		}

@@ -149,22 +149,30 @@ func newDirectoryID(rand io.Reader) (ident.DirectoryID, error) {
 type markLine struct {
 	partition ident.TopicPartition
 	offset    ident.Offset
-	strict    bool // "strict, confirmed"; only in the sealed copy of the marks
+	strict    bool          // "strict, confirmed"; only in the sealed copy of the marks
+	topic     ident.TopicID // only in sealed copies; zero: not said
 }
 
-// encodeMarks writes Kafka's checkpoint text, sorted; with flags, a fourth column.
+// markColumns says what a checkpoint has beside Kafka's three columns. The topic id
+// keeps what is written of a deleted topic from another that has its name now.
+type markColumns struct{ flag, topic bool }
+
+// encodeMarks writes Kafka's checkpoint text, sorted, and the further columns.
 // (OffsetCheckpointFile.java)
-func encodeMarks(lines []markLine, flags bool) []byte {
+func encodeMarks(lines []markLine, more markColumns) []byte {
 	slices.SortFunc(lines, func(a, b markLine) int { return a.partition.Compare(b.partition) })
 	text := fmt.Appendf(nil, "0\n%d\n", len(lines))
 	for _, m := range lines {
 		text = fmt.Appendf(text, "%s %d %d", m.partition.Topic, m.partition.Partition, m.offset)
-		if flags {
+		if more.flag {
 			flag := 0
 			if m.strict {
 				flag = 1
 			}
 			text = fmt.Appendf(text, " %d", flag)
+		}
+		if more.topic {
+			text = fmt.Appendf(text, " %s", m.topic)
 		}
 		text = append(text, '\n')
 	}
@@ -172,14 +180,14 @@ func encodeMarks(lines []markLine, flags bool) []byte {
 }
 
 // decodeMarks reads what encodeMarks wrote.
-func decodeMarks(text []byte, flags bool) ([]markLine, error) {
+func decodeMarks(text []byte, more markColumns) ([]markLine, error) {
 	lines, err := checkpointLines(text)
 	if err != nil {
 		return nil, err
 	}
 	marks := make([]markLine, 0, len(lines))
 	for _, line := range lines {
-		m, err := parseMark(line, flags)
+		m, err := parseMark(line, more)
 		if err != nil {
 			return nil, err
 		}
@@ -188,11 +196,14 @@ func decodeMarks(text []byte, flags bool) ([]markLine, error) {
 	return marks, nil
 }
 
-func parseMark(line string, flags bool) (m markLine, err error) {
+func parseMark(line string, more markColumns) (m markLine, err error) {
 	fields := strings.Split(line, " ")
 	want := 3
-	if flags {
-		want = 4
+	if more.flag {
+		want++
+	}
+	if more.topic {
+		want++
 	}
 	bad := func(err error) (markLine, error) {
 		return markLine{}, fmt.Errorf("line %.80q: %w", line, errors.Join(ErrFormat, err))
@@ -209,11 +220,22 @@ func parseMark(line string, flags bool) (m markLine, err error) {
 		return bad(err)
 	}
 	m = markLine{partition: ident.TopicPartition{Topic: fields[0], Partition: int32(partition)}, offset: ident.Offset(offset)}
-	if flags {
+	if more.flag {
 		if fields[3] != "0" && fields[3] != "1" {
 			return bad(nil)
 		}
 		m.strict = fields[3] == "1"
 	}
+	if more.topic {
+		if m.topic, err = ident.ParseTopicID(fields[want-1]); err != nil {
+			return bad(err)
+		}
+	}
 	return m, nil
+}
+
+// of tells whether the line is of the log that a topic has. A line that names no
+// topic is of whatever has the name.
+func (m *markLine) of(topic ident.TopicID) bool {
+	return m.topic == ident.TopicID{} || m.topic == topic
 }
