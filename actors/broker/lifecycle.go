@@ -28,11 +28,13 @@ type lifecycleActor struct {
 	left      bool
 	timer     *runtime.Timer
 	refusedAt wire.ErrorCode // the last refusal told, so that it is told once
+	retryMs   int64          // the next pause after a refusal
 }
 
 const (
-	// registerRetry is the pause between attempts to register.
-	registerRetryMs = 100
+	// retryMin and retryMax bound the pause before another attempt after a refusal, which doubles. A lone voter elects itself in some milliseconds.
+	retryMinMs = 2
+	retryMaxMs = 250
 	// commandMs is how long the controller may take over a command of the broker's own.
 	commandMs = 30_000
 )
@@ -57,7 +59,7 @@ func (l *leave) Reject(error) { l.done(ident.NoBrokerEpoch) }
 
 // Started implements runtime.Starter. The first signalTick begins.
 func (l *lifecycleActor) Started(t *runtime.Turn) {
-	l.epoch = ident.NoBrokerEpoch
+	l.epoch, l.retryMs = ident.NoBrokerEpoch, retryMinMs
 	l.timer = t.NewTimer(signalTick)
 }
 
@@ -131,14 +133,15 @@ func (l *lifecycleActor) propose(t *runtime.Turn, c cluster.Command, ask *cluste
 // heard takes in the controller's answer and sets the time of the next word.
 func (l *lifecycleActor) heard(t *runtime.Turn, r cluster.Reply) {
 	l.asked = false
-	pause := int64(registerRetryMs)
+	pause := l.retryMs
+	l.retryMs = min(max(2*l.retryMs, retryMinMs), retryMaxMs)
 	switch body := r.Body.(type) {
 	case *cluster.RegisterBrokerReply:
-		l.epoch, l.refusedAt = body.Epoch, wire.NoError
+		l.epoch, l.refusedAt, l.retryMs = body.Epoch, wire.NoError, retryMinMs
 		l.again = true
 		_ = t.Send(l.shared.root, &caughtUp{}) // gone only when the broker stops
 	case *cluster.HeartbeatReply:
-		pause = l.shared.settings.Load().HeartbeatMs
+		pause, l.retryMs = l.shared.settings.Load().HeartbeatMs, retryMinMs
 		l.told(body)
 	default:
 		l.refused(r.Err)
