@@ -59,7 +59,7 @@ func (l *Log) write(v record.View, size int64) error {
 	pos, need := a.size, a.size+size
 	if need > sf.reserved.Load() {
 		if err := sf.reserve(need, l.growth); err != nil {
-			return l.health.sift(err, "reserve space in "+a.name(suffixLog))
+			return l.sift(err, "reserve space in "+a.name(suffixLog))
 		}
 	}
 	if sf.bytes == nil && l.cfg.Append == AppendMapped && !a.unmapped {
@@ -69,13 +69,13 @@ func (l *Log) write(v record.View, size int64) error {
 	if size < int64(l.cfg.AppendWriteMin) && need <= int64(len(sf.bytes)) && l.cfg.Append == AppendMapped {
 		if need > sf.covered {
 			if err := sf.cover(pos, need); err != nil {
-				return l.health.sift(err, "write to "+a.name(suffixLog))
+				return l.sift(err, "write to "+a.name(suffixLog))
 			}
 		}
 		copy(sf.bytes[pos:need], v)
 	} else {
 		if _, err := sf.file.WriteAt(v, pos); err != nil {
-			return l.health.sift(err, "write to "+a.name(suffixLog))
+			return l.sift(err, "write to "+a.name(suffixLog))
 		}
 		sf.covered = max(sf.covered, roundUp(need, pageSize))
 	}
@@ -148,7 +148,7 @@ func (l *Log) roll(base ident.Offset, need int64, now ident.Millis) error {
 		return errors.Join(err, l.discard(fresh))
 	}
 	if err := old.close(); err != nil {
-		return errors.Join(l.health.sift(err, "close "+old.name(suffixLog)), l.discard(fresh))
+		return errors.Join(l.sift(err, "close "+old.name(suffixLog)), l.discard(fresh))
 	}
 	l.dirty.active = false
 	l.keepOpen(old)
@@ -159,7 +159,7 @@ func (l *Log) roll(base ident.Offset, need int64, now ident.Millis) error {
 	if err := l.soil(old); err != nil {
 		return err
 	}
-	return l.health.sift(l.rememberFile(), "look at "+fresh.name(suffixLog))
+	return l.sift(l.rememberFile(), "look at "+fresh.name(suffixLog))
 }
 
 // soil leaves a segment that was closed to the next sync: its file, which was
@@ -177,7 +177,7 @@ func (l *Log) soil(s *segment) error {
 		case err == nil:
 			l.dirty.files = append(l.dirty.files, f)
 		case !isNotExist(err) && !IsExhausted(err): // an index is a cache, which need not be synced
-			return l.health.sift(err, "open "+s.name(suffix))
+			return l.sift(err, "open "+s.name(suffix))
 		}
 	}
 	return nil
@@ -186,7 +186,7 @@ func (l *Log) soil(s *segment) error {
 // prepareClose writes the indexes of a segment about to be closed: the last step
 // that a full disk can refuse.
 func (l *Log) prepareClose(s *segment) error {
-	return l.health.sift(s.finishIndexes(), "write the indexes of "+s.name(suffixLog))
+	return l.sift(s.finishIndexes(), "write the indexes of "+s.name(suffixLog))
 }
 
 // createSegment makes a segment's file and remembers that its name has to be
@@ -194,14 +194,14 @@ func (l *Log) prepareClose(s *segment) error {
 func (l *Log) createSegment(base ident.Offset, need int64, now ident.Millis) (*segment, error) {
 	s := newSegment(l.o.FS, l.o.Path, base, now)
 	if err := l.clearWay(base); err != nil {
-		return nil, l.health.sift(err, "make room for "+s.name(suffixLog))
+		return nil, l.sift(err, "make room for "+s.name(suffixLog))
 	}
 	if err := s.create(l.onFail); err != nil {
-		return nil, l.health.sift(err, "create "+s.name(suffixLog))
+		return nil, l.sift(err, "create "+s.name(suffixLog))
 	}
 	if need > 0 {
 		if err := s.file.reserve(need, l.growth); err != nil {
-			return nil, errors.Join(l.health.sift(err, "reserve space in "+s.name(suffixLog)), l.discard(s))
+			return nil, errors.Join(l.sift(err, "reserve space in "+s.name(suffixLog)), l.discard(s))
 		}
 	}
 	if need == 0 {
@@ -209,7 +209,7 @@ func (l *Log) createSegment(base ident.Offset, need int64, now ident.Millis) (*s
 		return s, nil
 	}
 	if err := l.dirty.name(l.o.FS, l.o.Path); err != nil {
-		return nil, errors.Join(l.health.sift(err, "open "+l.o.Path), l.discard(s))
+		return nil, errors.Join(l.sift(err, "open "+l.o.Path), l.discard(s))
 	}
 	return s, nil
 }
@@ -236,7 +236,11 @@ func (l *Log) discard(s *segment) error {
 // fail hears of errors where no caller waits for them. A full disk is no failure,
 // nor is a lack of descriptors: whoever needs them will be told.
 func (l *Log) fail(err error) {
-	if !IsRetriable(err) {
+	switch {
+	case IsRetriable(err):
+	case isObstructed(err):
+		_ = l.sift(err, "keep the files of "+l.o.Path) // the next call hears of it
+	default:
 		l.health.fail(err)
 	}
 }

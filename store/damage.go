@@ -114,11 +114,11 @@ func (l *Log) hop(s *segment, pos int64, cause error) (int64, error) {
 		case err == nil:
 			continue
 		case isIOFailure(err):
-			return 0, l.health.sift(err, "read "+s.name(suffixLog))
+			return 0, l.sift(err, "read "+s.name(suffixLog))
 		}
 		h, err := sc.resync(s.base, bound)
 		if err != nil {
-			return 0, l.health.sift(err, "read "+s.name(suffixLog))
+			return 0, l.sift(err, "read "+s.name(suffixLog))
 		}
 		l.condemn(h)
 	}

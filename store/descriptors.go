@@ -26,7 +26,7 @@ func (l *Log) reach(s *segment) error {
 		return nil
 	}
 	if err := s.open(l.onFail); err != nil {
-		return l.health.sift(err, "open "+s.name(suffixLog))
+		return l.sift(err, "open "+s.name(suffixLog))
 	}
 	if s == l.active {
 		l.noteAwake()
@@ -61,11 +61,11 @@ func (l *Log) wake() error {
 		return nil
 	}
 	if err := l.dirty.name(l.o.FS, l.o.Path); err != nil {
-		return l.health.sift(err, "open "+l.o.Path)
+		return l.sift(err, "open "+l.o.Path)
 	}
 	if l.unmade {
 		if err := l.dirty.identity(l.o.FS, l.o.Path); err != nil {
-			return l.health.sift(err, "open "+l.o.Path)
+			return l.sift(err, "open "+l.o.Path)
 		}
 	}
 	l.unnamed, l.unmade = false, false

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"syscall"
 
 	"github.com/troupe-broker/troupe/wire/ident"
@@ -30,6 +31,10 @@ var (
 	ErrStray = errors.New("the partition directory is a stray")
 	// ErrLocked: another process uses the data directory.
 	ErrLocked = errors.New("the data directory is locked by another process")
+	// ErrObstructed: a file of one log cannot be used: it is missing or may not be
+	// opened, or something else has its name. That log is of no further use until
+	// the next start; the directory and its other logs are sound.
+	ErrObstructed = errors.New("a file of the log is missing, forbidden, or something else")
 	// ErrClosed: the log or directory was closed.
 	ErrClosed = errors.New("closed")
 	// ErrNewerFormat: the file was written by a later version of Troupe.
@@ -56,6 +61,7 @@ const (
 	CodeNoPermission  Code = "TRP-2011" // the directory cannot be written
 	CodeNotADirectory Code = "TRP-2012" // the path is a file
 	CodeDescriptors   Code = "TRP-2016" // too many open files
+	CodeObstructed    Code = "TRP-2017" // a file of one partition is missing, forbidden, or something else
 )
 
 // Error is an error with a code for the user. Message says what happened, where,
@@ -105,6 +111,21 @@ func IsExhausted(err error) bool {
 // succeed later: the disk is full, or descriptors have run out. Nothing is wrong
 // with what is stored.
 func IsRetriable(err error) bool { return IsNoSpace(err) || IsExhausted(err) }
+
+// obstructions say that a name leads to something else than the file that belongs
+// there, or that the file may not be used. The disk works.
+var obstructions = []error{
+	fs.ErrNotExist, fs.ErrExist, fs.ErrPermission,
+	syscall.EISDIR, syscall.ENOTDIR, syscall.ENOTEMPTY, syscall.ELOOP, syscall.ENAMETOOLONG,
+}
+
+// isObstructed tells whether err says so, and says nothing worse.
+func isObstructed(err error) bool {
+	if err == nil || errors.Is(err, syscall.EIO) || errors.Is(err, ErrDirectoryOffline) {
+		return false
+	}
+	return slices.ContainsFunc(obstructions, func(o error) bool { return errors.Is(err, o) })
+}
 
 func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 

@@ -87,3 +87,26 @@ func (h *health) sift(err error, doing string) error {
 		return h.fail(fmt.Errorf("%s: %w", doing, err))
 	}
 }
+
+// siftOne does the same for what was done to the files of one log: when they are
+// obstructed, that log has a problem and the directory has none.
+func (h *health) siftOne(err error, doing string) error {
+	if !isObstructed(err) || IsRetriable(err) {
+		return h.sift(err, doing)
+	}
+	return &Error{
+		Code:    CodeObstructed,
+		Message: fmt.Sprintf("%s: %v; the disk is sound: put the file back, or give the broker's user the right to it, then restart the broker", doing, err),
+		Err:     errors.Join(ErrObstructed, err),
+	}
+}
+
+// sift turns an error of the log's files into what the caller shall see, as
+// health.sift does. After an obstruction the log is not usable any more.
+func (l *Log) sift(err error, doing string) error {
+	err = l.health.siftOne(err, doing)
+	if e, ok := errors.AsType[*Error](err); ok && e.Code == CodeObstructed {
+		l.obstructed.CompareAndSwap(nil, e)
+	}
+	return err
+}

@@ -24,6 +24,8 @@ type Log struct {
 	slot       *slot // nil: no control block
 	background func(job func())
 	onFail     func(error) // fail, bound once
+	// obstructed is what made the log unusable, alone among those of its directory.
+	obstructed atomic.Pointer[Error]
 
 	// The owner's.
 	cfg        LogConfig
@@ -149,6 +151,9 @@ func (l *Log) configure(c LogConfig) {
 func (l *Log) usable() error {
 	if l.closed {
 		return fmt.Errorf("the log of %s: %w", l.o.Partition, ErrClosed)
+	}
+	if e := l.obstructed.Load(); e != nil {
+		return e
 	}
 	return l.health.check()
 }
@@ -299,9 +304,9 @@ func (l *Log) closeClean() error {
 		return err
 	}
 	if err := l.active.close(); err != nil {
-		return l.health.sift(err, "close "+l.active.name(suffixLog))
+		return l.sift(err, "close "+l.active.name(suffixLog))
 	}
-	if err := errors.Join(l.soil(l.active), l.health.sift(l.dirty.name(l.o.FS, l.o.Path), "open "+l.o.Path)); err != nil {
+	if err := errors.Join(l.soil(l.active), l.sift(l.dirty.name(l.o.FS, l.o.Path), "open "+l.o.Path)); err != nil {
 		return err
 	}
 	work, _ := l.beginSync(true)

@@ -159,7 +159,7 @@ func (l *Log) batchAt(s *segment, pos int64, size int) (record.View, error) {
 		if isShort(err) {
 			return nil, l.damaged(s, pos, err)
 		}
-		return nil, l.health.sift(err, "read "+s.name(suffixLog))
+		return nil, l.sift(err, "read "+s.name(suffixLog))
 	}
 	if err := v.VerifyCRC(); err != nil {
 		return nil, l.damaged(s, pos, err)
@@ -174,7 +174,7 @@ func (l *Log) topOf(s *segment) (moment, error) {
 		return s.top, nil
 	}
 	if err := s.open(l.onFail); err != nil {
-		return moment{}, l.health.sift(err, "open "+s.name(suffixLog))
+		return moment{}, l.sift(err, "open "+s.name(suffixLog))
 	}
 	m, err := l.timed(s, func() (moment, error) {
 		if s.times.count() == 0 {

@@ -3,9 +3,11 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/troupe-broker/troupe/wire/ident"
 	"github.com/troupe-broker/troupe/wire/record"
@@ -40,7 +42,7 @@ func (l *Log) recover() (Recovery, error) {
 	}
 	if !fresh {
 		if err = v.list(); err != nil {
-			return Recovery{}, l.health.sift(err, "list "+l.o.Path)
+			return Recovery{}, l.sift(err, "list "+l.o.Path)
 		}
 	}
 	if l.slot != nil {
@@ -131,7 +133,7 @@ func (v *recovery) identify() (fresh bool, err error) {
 	l := v.l
 	entries, err := l.o.FS.ReadDir(l.o.Path)
 	if err != nil && !isNotExist(err) {
-		return false, l.health.sift(err, "list "+l.o.Path)
+		return false, l.sift(err, "list "+l.o.Path)
 	}
 	// A directory that holds at most temporary files was being made when the
 	// broker died: nothing of it was ever acknowledged.
@@ -140,14 +142,14 @@ func (v *recovery) identify() (fresh bool, err error) {
 		fresh = fresh && strings.HasSuffix(e.Name, suffixTemporary)
 	}
 	if fresh {
-		return true, l.health.sift(v.make(), "create "+l.o.Path)
+		return true, l.sift(v.make(), "create "+l.o.Path)
 	}
 	id, err := readPartitionMeta(l.o.FS, l.o.Path)
 	switch {
 	case errors.Is(err, ErrNewerFormat):
 		return false, coded(CodeNewer, err, "%s in %s: %v; start the version that wrote it", partitionMetaFile, l.o.Path, err)
 	case err != nil && !isNotExist(err) && !errors.Is(err, ErrFormat):
-		return false, l.health.sift(err, "read "+partitionMetaFile+" of "+l.o.Path)
+		return false, l.sift(err, "read "+partitionMetaFile+" of "+l.o.Path)
 	case err != nil:
 		return false, coded(CodeStray, ErrStray, "%s in %s is lost or damaged (%v); the directory is set aside as a stray: if its records are wanted, write the file anew and rename the directory back", partitionMetaFile, l.o.Path, err)
 	case id != l.o.Topic:
@@ -183,6 +185,9 @@ func (v *recovery) list() error {
 		base, suffix, ok := parseSegmentName(e.Name)
 		switch {
 		case e.Dir:
+			if err := v.unblock(e.Name); err != nil {
+				return err
+			}
 		case ok && suffix == suffixLog:
 			l.segments = append(l.segments, newSegment(l.o.FS, l.o.Path, base, v.now))
 		case ok && suffix == suffixSnapshot:
@@ -208,6 +213,24 @@ func (v *recovery) list() error {
 			return err
 		}
 		s.size = info.Size
+	}
+	return nil
+}
+
+// unblock renames a directory that has the name of a cache, so that the cache can be
+// made anew. One with the name of a segment is left: the records that it hides are
+// nobody's to pass over.
+func (v *recovery) unblock(name string) error {
+	l := v.l
+	path := filepath.Join(l.o.Path, name)
+	_, suffix, ours := parseSegmentName(name)
+	switch {
+	case strings.HasSuffix(name, suffixStrayDir):
+		return nil
+	case ours && suffix == suffixLog:
+		return &fs.PathError{Op: "open", Path: path, Err: syscall.EISDIR}
+	case ours || name == epochsFile || strings.HasSuffix(name, suffixTemporary):
+		return l.o.FS.Rename(path, path+suffixStrayDir)
 	}
 	return nil
 }
@@ -254,7 +277,7 @@ func (v *recovery) loadEpochs() error {
 		l.epochsLost()
 		return nil
 	case err != nil:
-		return l.health.sift(err, "read "+name)
+		return l.sift(err, "read "+name)
 	}
 	v.epochsFrom = max(v.mark, v.epochsFrom)
 	l.epochs.cutEnd(v.epochsFrom)
@@ -301,7 +324,7 @@ func (v *recovery) conclude() (Recovery, error) {
 	l.standing.mark.Store(int64(min(max(v.mark, 0), l.end)))
 	l.standing.start.Store(int64(l.start))
 	if err := v.claim(); err != nil {
-		return Recovery{}, l.health.sift(err, "open "+l.o.Path)
+		return Recovery{}, l.sift(err, "open "+l.o.Path)
 	}
 	v.r.Mode, v.r.Start, v.r.End, v.r.Flushed = v.mode, l.start, l.end, l.flushed
 	v.r.Damage = l.Damage()
@@ -355,7 +378,7 @@ func (v *recovery) setAsideFrom(i int) error {
 		s := l.segments[n]
 		v.r.CutBytes += s.size
 		if err := errors.Join(s.release(), setAside(l.o.FS, l.o.Path, []ident.Offset{s.base})); err != nil {
-			return l.health.sift(err, fmt.Sprintf("set segment %d of %s aside", s.base, l.o.Partition))
+			return l.sift(err, fmt.Sprintf("set segment %d of %s aside", s.base, l.o.Partition))
 		}
 		l.doomed = append(l.doomed, doomedSegment{s.base, v.now + ident.Millis(l.cfg.FileDeleteDelayMs)})
 		l.segments = l.segments[:n]

@@ -33,7 +33,7 @@ func (v *recovery) runSameBoot() (done bool, err error) {
 	}
 	id, err := s.file.file.Identity()
 	if err != nil {
-		return false, l.health.sift(err, "look at "+s.name(suffixLog))
+		return false, l.sift(err, "look at "+s.name(suffixLog))
 	}
 	if fileKey(id) != v.slot.file {
 		return false, nil
@@ -166,7 +166,7 @@ func (v *recovery) cut(s *segment, size int64) error {
 	}
 	if s.file.reserved.Load() != size {
 		if err := s.file.file.Truncate(size); err != nil {
-			return l.health.sift(err, "cut "+s.name(suffixLog))
+			return l.sift(err, "cut "+s.name(suffixLog))
 		}
 		s.file.reserved.Store(size)
 		l.dirty.active = true

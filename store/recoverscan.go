@@ -95,7 +95,7 @@ func (v *recovery) rebuild(s *segment, i int, from ident.Offset, check bool) (ta
 		b, pos, err := sc.batch()
 		if err != nil {
 			if isIOFailure(err) {
-				return t, l.health.sift(err, "read "+s.name(suffixLog))
+				return t, l.sift(err, "read "+s.name(suffixLog))
 			}
 			if errors.Is(err, errScanEnd) || sc.next >= v.mark {
 				t.torn = !errors.Is(err, errScanEnd) && !errors.Is(err, errScanZero)
@@ -131,19 +131,19 @@ func (v *recovery) rebuild(s *segment, i int, from ident.Offset, check bool) (ta
 func (v *recovery) prepare(s *segment, from ident.Offset) (sc *scanner, anew bool, err error) {
 	sc, p, err := v.resume(s, from)
 	if err != nil {
-		return nil, false, v.l.health.sift(err, "read "+s.name(suffixLog))
+		return nil, false, v.l.sift(err, "read "+s.name(suffixLog))
 	}
 	if p.pos > 0 {
 		ok, err := v.trim(s, p)
 		if err != nil {
-			return nil, false, v.l.health.sift(err, "cut the indexes of "+s.name(suffixLog))
+			return nil, false, v.l.sift(err, "cut the indexes of "+s.name(suffixLog))
 		}
 		if ok {
 			return sc, false, nil
 		}
 	}
 	if err := errors.Join(s.index.forget(), s.times.reset()); err != nil {
-		return nil, false, v.l.health.sift(err, "remove the indexes of "+s.name(suffixLog))
+		return nil, false, v.l.sift(err, "remove the indexes of "+s.name(suffixLog))
 	}
 	s.top, s.first, s.sinceIndex = moment{ident.NoTimestamp, s.base}, ident.NoTimestamp, 0
 	return newScanner(v.buf, s.file.file, 0, s.size, s.base), true, nil
@@ -197,7 +197,7 @@ func (v *recovery) climb(s *segment, from, to int64) (ok bool, err error) {
 // none; then everything up to bound, or up to the mark when bound is 0, is damage.
 func (v *recovery) hurt(s *segment, sc *scanner, cause error, bound ident.Offset) (more bool, err error) {
 	if isIOFailure(cause) {
-		return false, v.l.health.sift(cause, "read "+s.name(suffixLog))
+		return false, v.l.sift(cause, "read "+s.name(suffixLog))
 	}
 	if bound == 0 {
 		bound = v.mark
@@ -205,7 +205,7 @@ func (v *recovery) hurt(s *segment, sc *scanner, cause error, bound ident.Offset
 	v.r.Whole = false
 	h, err := sc.resync(s.base, bound)
 	if err != nil {
-		return false, v.l.health.sift(err, "read "+s.name(suffixLog))
+		return false, v.l.sift(err, "read "+s.name(suffixLog))
 	}
 	v.l.condemn(h)
 	return sc.pos < sc.limit, nil
@@ -218,7 +218,7 @@ func (l *Log) rebuildIndexes(s *segment) error {
 		return err
 	}
 	if err := errors.Join(s.index.forget(), s.times.reset()); err != nil {
-		return l.health.sift(err, "remove the indexes of "+s.name(suffixLog))
+		return l.sift(err, "remove the indexes of "+s.name(suffixLog))
 	}
 	size := s.size
 	s.top, s.first, s.sinceIndex, s.size = moment{ident.NoTimestamp, s.base}, ident.NoTimestamp, 0, 0
@@ -234,7 +234,7 @@ func (l *Log) rebuildIndexes(s *segment) error {
 	}
 	s.size, s.believed, s.loaded = size, true, true
 	if isIOFailure(err) {
-		return l.health.sift(err, "read "+s.name(suffixLog))
+		return l.sift(err, "read "+s.name(suffixLog))
 	}
 	if s == l.active {
 		return nil
@@ -244,5 +244,5 @@ func (l *Log) rebuildIndexes(s *segment) error {
 	} else {
 		err = nil
 	}
-	return l.health.sift(errors.Join(err, s.flushIndexes()), "write the indexes of "+s.name(suffixLog))
+	return l.sift(errors.Join(err, s.flushIndexes()), "write the indexes of "+s.name(suffixLog))
 }

@@ -70,7 +70,7 @@ func (v *recovery) joins(t tail, next *segment) (bool, error) {
 	case isShort(err):
 		return false, nil
 	case err != nil:
-		return false, v.l.health.sift(err, "read "+next.name(suffixLog))
+		return false, v.l.sift(err, "read "+next.name(suffixLog))
 	}
 	return record.View(head[:]).LastOffset()-t.next > 1<<31-1, nil
 }
@@ -84,12 +84,12 @@ func (v *recovery) closeSegment(s *segment, t tail) error {
 	if t.kept {
 		s.file.freeze()
 		s.size = t.pos
-		return v.l.health.sift(s.flushIndexes(), "write the indexes of "+s.name(suffixLog))
+		return v.l.sift(s.flushIndexes(), "write the indexes of "+s.name(suffixLog))
 	}
 	if err := v.cut(s, t.pos); err != nil {
 		return err
 	}
-	return v.l.health.sift(s.close(), "close "+s.name(suffixLog))
+	return v.l.sift(s.close(), "close "+s.name(suffixLog))
 }
 
 // finish makes the last segment the active one.
@@ -157,7 +157,7 @@ func (v *recovery) copySuspects() error {
 			base = v.mark
 		}
 		if err := v.copySegment(i, from, base); err != nil {
-			return l.health.sift(err, "copy "+s.name(suffixLog))
+			return l.sift(err, "copy "+s.name(suffixLog))
 		}
 		if base != s.base {
 			i++ // the copy is a segment of its own, and done
@@ -172,13 +172,13 @@ func (v *recovery) copySuspects() error {
 func (v *recovery) positionOfMark(s *segment) (int64, error) {
 	sc, _, err := v.resume(s, v.mark)
 	if err != nil {
-		return 0, v.l.health.sift(err, "read "+s.name(suffixLog))
+		return 0, v.l.sift(err, "read "+s.name(suffixLog))
 	}
 	for {
 		b, pos, err := sc.batch()
 		switch {
 		case isIOFailure(err):
-			return 0, v.l.health.sift(err, "read "+s.name(suffixLog))
+			return 0, v.l.sift(err, "read "+s.name(suffixLog))
 		case err != nil:
 			return s.size, nil
 		case b.LastOffset() >= v.mark:

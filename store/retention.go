@@ -122,7 +122,7 @@ func (l *Log) expired(s *segment, now ident.Millis) (bool, error) {
 	if newest < 0 || newest > now {
 		info, err := l.o.FS.Stat(s.name(suffixLog))
 		if err != nil {
-			return false, l.health.sift(err, "look at "+s.name(suffixLog))
+			return false, l.sift(err, "look at "+s.name(suffixLog))
 		}
 		newest = info.Modified
 	}
@@ -155,7 +155,7 @@ func (l *Log) drop(n int, now ident.Millis) error {
 	}
 	// The newest one is kept even when it is below the start: the producers it
 	// names may still be active.
-	return errors.Join(l.health.sift(err, "close a segment"), l.dropSnapshots(min(stale, len(l.snapshots)-1), 0))
+	return errors.Join(l.sift(err, "close a segment"), l.dropSnapshots(min(stale, len(l.snapshots)-1), 0))
 }
 
 // leave renames the segments that wait for start to be durable: in the background,

@@ -99,15 +99,15 @@ func (l *Log) SaveProducerSnapshot(producers []record.ProducerEntry) error {
 	name := segmentName(l.o.Path, l.end, suffixSnapshot)
 	f, err := l.o.FS.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
-		return l.health.sift(err, "create "+name)
+		return l.sift(err, "create "+name)
 	}
 	if _, err := f.WriteAt(encodeSnapshot(nil, producers), 0); err != nil {
 		// A snapshot that is cut short fails its checksum and is passed over.
-		return errors.Join(l.health.sift(err, "write "+name), f.Close())
+		return errors.Join(l.sift(err, "write "+name), f.Close())
 	}
 	l.dirty.files = append(l.dirty.files, f)
 	if err := l.dirty.name(l.o.FS, l.o.Path); err != nil {
-		return l.health.sift(err, "open "+l.o.Path)
+		return l.sift(err, "open "+l.o.Path)
 	}
 	if i, found := slices.BinarySearch(l.snapshots, l.end); !found {
 		l.snapshots = slices.Insert(l.snapshots, i, l.end)
@@ -124,7 +124,7 @@ func (l *Log) dropSnapshots(n, m int) error {
 	for _, at := range gone {
 		err := l.o.FS.Remove(segmentName(l.o.Path, at, suffixSnapshot))
 		if err != nil && !isNotExist(err) {
-			return l.health.sift(err, "remove a producer snapshot of "+l.o.Partition.String())
+			return l.sift(err, "remove a producer snapshot of "+l.o.Partition.String())
 		}
 	}
 	return nil
@@ -147,6 +147,9 @@ func (l *Log) loadSnapshot(end ident.Offset) (ident.Offset, error) {
 				l.o.OnSnapshot(at, producers)
 			}
 			return at, nil
+		}
+		if IsRetriable(err) {
+			return 0, l.sift(err, "read "+name) // nothing is wrong with the file
 		}
 		if err := l.dropSnapshots(0, 1); err != nil {
 			return 0, err

@@ -112,7 +112,8 @@ func (r SyncResult) Log() *Log { return r.job.log }
 // that were written since the last sync began. dirty is false when nothing waits.
 // Several may be under way at once.
 func (l *Log) BeginSync() (work SyncWork, dirty bool) {
-	if l.usable() != nil {
+	// What an obstructed log took before goes to the disk all the same.
+	if l.closed || l.health.check() != nil {
 		return SyncWork{}, false
 	}
 	return l.beginSync(false)
@@ -258,7 +259,7 @@ func (j *syncJob) writeEpochs() {
 		return
 	}
 	err := replaceFile(l.o.FS, filepath.Join(l.o.Path, epochsFile), j.epochs)
-	j.epochsErr = l.health.sift(err, "write the epoch file of "+l.o.Partition.String())
+	j.epochsErr = l.sift(err, "write the epoch file of "+l.o.Partition.String())
 	j.wroteEpochs = err == nil
 }
 

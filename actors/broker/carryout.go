@@ -169,7 +169,7 @@ func (p *partitionActor) readRefusal(t *runtime.Turn, err error) wire.ErrorCode 
 		p.shared.sampled.refused(p.replica, err)
 		return wire.KafkaStorageError
 	}
-	p.shared.lost(t, p.replica.dir, err)
+	p.fail(t, err)
 	return wire.KafkaStorageError
 }
 
@@ -183,9 +183,12 @@ func (p *partitionActor) arm(t *runtime.Turn, a partition.Alarm) {
 	timer.Reset(duration(max(a.At-p.now.Mono, 0)))
 }
 
-// fail deals with an error of the log that is not a full disk: the store has taken the directory out of service, and the replica goes with it.
+// fail deals with an error of the log that is not a full disk: the replica goes out of service, and the others of its directory when the store has given
+// that up.
 func (p *partitionActor) fail(t *runtime.Turn, err error) {
-	p.shared.lost(t, p.replica.dir, err)
+	if p.replica.dir.store.Offline() != nil {
+		p.shared.lost(t, p.replica.dir, err)
+	}
 	p.stop(err)
 }
 

@@ -142,7 +142,7 @@ func (f *flusher) sync(t *runtime.Turn) {
 	ended, _ := t.System().Now()
 	f.shared.metrics.flushed(f.dir, len(f.works), ended-began)
 	for i := range f.results {
-		if err := f.results[i].Err; err != nil && !store.IsRetriable(err) {
+		if err := f.results[i].Err; err != nil && f.dir.store.Offline() != nil {
 			f.lose(t, err)
 		}
 		r := f.owners[i]
