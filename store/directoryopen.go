@@ -293,12 +293,12 @@ func (n *opening) readMarks() error {
 		}
 	}
 	for _, m := range starts {
-		if e := d.logs[m.partition]; e != nil && m.of(e.topic) {
+		if e := d.logs[m.partition]; e != nil && m.of(e) {
 			e.standing.start.Store(int64(m.offset))
 		}
 	}
 	for _, m := range marks {
-		if e := d.logs[m.partition]; e != nil && m.of(e.topic) {
+		if e := d.logs[m.partition]; e != nil && m.of(e) {
 			e.standing.mark.Store(int64(m.offset))
 			e.strict = m.strict
 		}

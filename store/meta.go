@@ -234,8 +234,12 @@ func parseMark(line string, more markColumns) (m markLine, err error) {
 	return m, nil
 }
 
-// of tells whether the line is of the log that a topic has. A line that names no
-// topic is of whatever has the name.
-func (m *markLine) of(topic ident.TopicID) bool {
-	return m.topic == ident.TopicID{} || m.topic == topic
+// of tells whether the line is of the log that an entry stands for. A line that names
+// no topic is of whatever has the name. A log whose identity could not be read takes
+// that of the line, so that the line outlives the next checkpoint.
+func (m *markLine) of(e *entry) bool {
+	if e.topic.IsZero() {
+		e.topic = m.topic
+	}
+	return m.topic.IsZero() || m.topic == e.topic
 }
