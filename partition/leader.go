@@ -31,7 +31,7 @@ type appendResult struct {
 
 // append checks a batch and hands it back to be written. The order of the checks is
 // the order in which a client can do something about them.
-func (m *Machine) append(c *Append, out *Out) {
+func (m *Machine) append(now Now, c *Append, out *Out) {
 	if code := m.refusal(); code != wire.NoError {
 		m.refuseAppend(c, code, out)
 		return
@@ -41,6 +41,7 @@ func (m *Machine) append(c *Append, out *Out) {
 		return
 	}
 	if c.Acks == acksAll && !m.enoughReplicas() {
+		m.expectFirst(now, &c.Batch, out)
 		m.refuseAppend(c, wire.NotEnoughReplicas, out)
 		return
 	}
@@ -67,6 +68,7 @@ func (m *Machine) append(c *Append, out *Out) {
 	}
 	if c.Acks == acksAll && m.produces.len() >= m.config.ProduceWaitersMax {
 		out.note(Note{Kind: NoteProduceFull})
+		m.expectFirst(now, &c.Batch, out)
 		m.refuseAppend(c, wire.RequestTimedOut, out)
 		return
 	}
@@ -97,11 +99,12 @@ func (m *Machine) appended(now Now, out *Out) {
 }
 
 // appendFailed refuses the batch that could not be written.
-func (m *Machine) appendFailed(c *AppendFailed, out *Out) {
+func (m *Machine) appendFailed(now Now, c *AppendFailed, out *Out) {
 	m.proposal.open = false
 	if c.Code == wire.NoError {
 		panic("partition: AppendFailed with NoError; the producer would take the batch for written")
 	}
+	m.expectFirst(now, &m.proposal.batch, out)
 	m.replyAppend(out, &appendResult{
 		request: m.proposal.result.request, baseOffset: ident.NoOffset, logAppendTime: ident.NoTimestamp,
 	}, c.Code)
@@ -127,6 +130,15 @@ func (m *Machine) appendDuplicate(c *Append, original *batchMark, out *Out) {
 		return
 	}
 	m.park(parkedProduce{appendResult: result, upTo: original.lastOffset + 1, deadline: c.Deadline}, out)
+}
+
+// expectFirst remembers a producer whose very first batch is refused for now. It has
+// more batches under way: taken as it comes, the second would go before the first,
+// which could then never be written.
+func (m *Machine) expectFirst(now Now, b *BatchInfo, out *Out) {
+	if b.ProducerID >= 0 && m.producers.expectFirst(b, now.Wall) {
+		m.armProducers(now, out)
+	}
 }
 
 // refuseAppend answers a batch that was not written.

@@ -122,11 +122,11 @@ func (m *Machine) Step(now Now, c Command, out *Out) {
 	}
 	switch c := c.(type) {
 	case *Append:
-		m.append(c, out)
+		m.append(now, c, out)
 	case *Appended:
 		m.appended(now, out)
 	case *AppendFailed:
-		m.appendFailed(c, out)
+		m.appendFailed(now, c, out)
 	case *Flushed:
 		m.flushedTo(now, c, out)
 	case *Fetch:

@@ -72,7 +72,7 @@ func (b *batchMark) baseSequence() ident.Sequence {
 // next is the sequence that the producer's next batch must start with.
 func (s *producer) next() ident.Sequence {
 	if s.count == 0 {
-		return 0 // after an epoch of which only markers are known
+		return 0 // only markers are known of the epoch, or its first batch was refused
 	}
 	return s.window[s.count-1].lastSequence.Add(1)
 }
@@ -235,6 +235,17 @@ func (p *Producers) add(slot int32, b *BatchInfo, base ident.Offset, now ident.M
 		timestamp:    b.MaxTimestamp,
 	}
 	s.count++
+}
+
+// expectFirst makes state for a producer that nothing is known of, if the batch is its
+// first: then nothing but that batch is taken. It makes no room for it, since a
+// refusal must not cost another producer its memory.
+func (p *Producers) expectFirst(b *BatchInfo, now ident.Millis) bool {
+	if _, known := p.byID[b.ProducerID]; known || b.BaseSequence != 0 || b.ProducerEpoch < 0 || len(p.byID) >= p.max {
+		return false
+	}
+	p.slots[p.insert(b.ProducerID, b.ProducerEpoch, nil)].touched = now
+	return true
 }
 
 // describe lists the producers by ascending id, in a slice of its own.

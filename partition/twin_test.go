@@ -35,6 +35,8 @@ type twin struct {
 	reports  map[ident.BrokerID]partition.Progress // best of the current generation
 	proposed bool
 
+	expected map[ident.ProducerID]ident.ProducerEpoch // whose first batch was refused for now
+
 	minISR   int
 	produces []twinProduce
 	fetches  []twinFetch
@@ -290,6 +292,14 @@ func (w *twin) verdict(b *partition.BatchInfo) (code wire.ErrorCode, original *t
 			mine = append(mine, &w.batches[i])
 		}
 	}
+	if epoch, ok := w.expected[b.ProducerID]; ok && len(mine) == 0 {
+		switch {
+		case b.ProducerEpoch < epoch:
+			return wire.InvalidProducerEpoch, nil
+		case b.BaseSequence != 0:
+			return wire.OutOfOrderSequenceNumber, nil
+		}
+	}
 	if len(mine) == 0 {
 		return wire.NoError, nil
 	}
@@ -313,6 +323,18 @@ func (w *twin) verdict(b *partition.BatchInfo) (code wire.ErrorCode, original *t
 	return wire.NoError, nil
 }
 
+// expect remembers a producer of which nothing is known.
+func (w *twin) expect(b *partition.BatchInfo) {
+	known := slices.ContainsFunc(w.batches, func(t twinBatch) bool { return t.info.ProducerID == b.ProducerID })
+	if _, ok := w.expected[b.ProducerID]; ok || known || b.ProducerID < 0 || b.BaseSequence != 0 {
+		return
+	}
+	if w.expected == nil {
+		w.expected = make(map[ident.ProducerID]ident.ProducerEpoch)
+	}
+	w.expected[b.ProducerID] = b.ProducerEpoch
+}
+
 // append returns whether the batch is written. fail is the luck of the disk.
 func (w *twin) append(c *partition.Append, fail bool) (written bool) {
 	code := w.code(ident.NoLeaderEpoch)
@@ -322,6 +344,9 @@ func (w *twin) append(c *partition.Append, fail bool) (written bool) {
 	var original *twinBatch
 	if code == wire.NoError && c.Batch.ProducerID >= 0 {
 		code, original = w.verdict(&c.Batch)
+	}
+	if code == wire.NotEnoughReplicas || code == wire.NoError && fail {
+		w.expect(&c.Batch)
 	}
 	if code != wire.NoError {
 		w.replyAppend(c.Request, -1, false, code)
