@@ -70,6 +70,8 @@ type Directory struct {
 	// tainted: an error of this boot is on record. It is over when every log that
 	// was here then has been recovered.
 	tainted bool
+	// raftOld: the Raft log of a tainted directory was not renewed yet.
+	raftOld bool
 	marked  bool // the durable marks could be read
 
 	write   sync.Mutex // held while checkpoints are written, so that none overtakes another
@@ -224,7 +226,7 @@ func (d *Directory) keepSlot(o *LogOptions) {
 
 // untaint clears the error mark once no log depends on it. Caller holds mu.
 func (d *Directory) untaint() error {
-	if !d.tainted {
+	if !d.tainted || d.raftOld {
 		return nil
 	}
 	for _, e := range d.logs {
@@ -242,6 +244,22 @@ func (d *Directory) untaint() error {
 	d.control.setVoid(false)
 	d.tainted = false
 	return nil
+}
+
+// raftDoubted tells whether a failed sync may have left parts of the Raft log in
+// memory only.
+func (d *Directory) raftDoubted() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.raftOld
+}
+
+// raftRenewed ends the doubt.
+func (d *Directory) raftRenewed() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.raftOld = false
+	return d.untaint()
 }
 
 // logClosed is called by a log that was closed and stays in the directory.
@@ -350,11 +368,8 @@ func (d *Directory) Usage() (Usage, error) { return d.o.FS.Usage(d.o.Path) }
 // Offline is nil, or the error that took the directory out of service.
 func (d *Directory) Offline() error { return d.health.check() }
 
-// Fail takes the directory out of service: it voids the control block, then
-// writes the error mark. The first call decides; err must not be nil.
-func (d *Directory) Fail(err error) { d.health.fail(err) }
-
-// down is what taking the directory out of service does. Its own error is only
+// down is what taking the directory out of service does: it voids the control block,
+// then writes the error mark. Its own error is only
 // told: what is left then is the caller's, which says that the disk is broken.
 func (d *Directory) down(cause error) error {
 	// The block first: it is a store into memory, and works when the disk does

@@ -24,9 +24,6 @@ func Group() *Table { return groupTable }
 // ClientMetrics returns the keys of client-metrics resources.
 func ClientMetrics() *Table { return clientMetricsTable }
 
-// Quota returns the keys of client quotas.
-func Quota() *Table { return quotaTable }
-
 var (
 	topicTable         = newTable(TopicResource, topicKeys)
 	brokerTable        = newTable(BrokerResource, brokerKeys...)

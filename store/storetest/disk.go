@@ -135,13 +135,6 @@ func (d *Disk) Used() int64 {
 	return d.used
 }
 
-// Points is the number of points passed.
-func (d *Disk) Points() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.points
-}
-
 // Kill ends the process: its handles are dead, its locks are free, the page cache
 // stays as it is.
 func (d *Disk) Kill() {

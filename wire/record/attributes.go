@@ -28,16 +28,6 @@ func (c Codec) String() string {
 	return codecNames[c]
 }
 
-// ParseCodec reads Kafka's name of a codec, as in compression.type of a producer.
-func ParseCodec(name string) (Codec, error) {
-	for c, n := range codecNames {
-		if n == name {
-			return Codec(c), nil
-		}
-	}
-	return CodecNone, fmt.Errorf("compression %.20q: want none, gzip, snappy, lz4 or zstd", name)
-}
-
 // TimestampType says who set the timestamps of a batch.
 type TimestampType int8
 

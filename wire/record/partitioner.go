@@ -34,9 +34,3 @@ func Murmur2(key []byte) int32 {
 	h ^= h >> 15
 	return int32(h)
 }
-
-// PartitionFor is the partition that Kafka's default partitioner gives a key on a
-// topic with that many partitions, which must be positive.
-func PartitionFor(key []byte, partitions int32) int32 {
-	return (Murmur2(key) & 0x7fffffff) % partitions
-}
