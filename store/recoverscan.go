@@ -232,17 +232,18 @@ func (l *Log) rebuildIndexes(s *segment) error {
 		}
 		s.appended(b, int(sc.pos-pos), l.cfg.IndexIntervalBytes)
 	}
-	s.size, s.believed, s.loaded = size, true, true
+	// Behind damage there may be a greater timestamp.
+	s.size, s.believed, s.loaded = size, errors.Is(err, errScanEnd), true
 	if isIOFailure(err) {
 		return l.sift(err, "read "+s.name(suffixLog))
 	}
 	if s == l.active {
 		return nil
 	}
-	if s.top.timestamp >= 0 {
-		err = s.times.add(s.top)
-	} else {
-		err = nil
+	// Synced at once: what was built should not have to be built again after a
+	// power loss.
+	if err := s.finishIndexes(); err != nil {
+		return l.sift(err, "write the indexes of "+s.name(suffixLog))
 	}
-	return l.sift(errors.Join(err, s.flushIndexes()), "write the indexes of "+s.name(suffixLog))
+	return l.sift(errors.Join(s.times.sync(), s.index.sync()), "sync the indexes of "+s.name(suffixLog))
 }

@@ -159,7 +159,10 @@ func (l *Log) cutSegment(s *segment, pos int64, o ident.Offset) error {
 	if _, err := l.topOf(s); err != nil {
 		return err
 	}
-	return errors.Join(s.times.sync(), s.index.sync()) // in their order; see note
+	if err := s.finishIndexes(); err != nil {
+		return err
+	}
+	return errors.Join(s.times.sync(), s.index.sync())
 }
 
 func (l *Log) dropSnapshotsAbove(o ident.Offset) error {
