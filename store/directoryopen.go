@@ -423,6 +423,7 @@ func (n *opening) commit() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.tainted = n.out.ErrorMarked
+	d.raftOld = d.tainted && d.meta.RaftLog
 	return errors.Join(d.untaint(), d.loadBallast())
 }
 

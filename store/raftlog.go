@@ -80,10 +80,26 @@ func (d *Directory) OpenRaftLog() (*RaftLog, RaftState, error) {
 		r.reserve = raftReserve
 	}
 	s, err := r.open(d)
+	if err == nil && d.raftDoubted() {
+		if err = r.renew(s); err == nil {
+			err = d.raftRenewed()
+		}
+	}
 	if err != nil {
 		return nil, RaftState{}, errors.Join(err, r.Close())
 	}
 	return r, s, nil
+}
+
+// renew writes everything into the other file. After a failed sync what was read
+// may be in memory only, on pages that count as clean, so that no sync of the file
+// it is in would ever write it.
+func (r *RaftLog) renew(s RaftState) error {
+	save := RaftSave{Hard: s.Hard, Entries: s.Entries}
+	if s.Snapshot.Index > 0 {
+		save.Snapshot = &s.Snapshot
+	}
+	return r.replace(save)
 }
 
 func (r *RaftLog) open(d *Directory) (RaftState, error) {
@@ -262,8 +278,13 @@ func (r *RaftLog) Compact(hard []byte, s RaftSnapshot, entries []RaftEntry) erro
 	if err := r.usable(); err != nil {
 		return err
 	}
+	return r.replace(RaftSave{Hard: hard, Snapshot: &s, Entries: entries})
+}
+
+// replace begins the other file and retires this one, durably.
+func (r *RaftLog) replace(base RaftSave) error {
 	old := r.active
-	if err := r.begin(1-old, r.generation+1, RaftSave{Hard: hard, Snapshot: &s, Entries: entries}); err != nil {
+	if err := r.begin(1-old, r.generation+1, base); err != nil {
 		return err
 	}
 	// Retire the old file, so that it is never taken for the newest state should

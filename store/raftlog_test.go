@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/troupe-broker/troupe/store"
+	"github.com/troupe-broker/troupe/store/storetest"
 )
 
 func entries(from, to, term uint64) []store.RaftEntry {
@@ -107,5 +109,66 @@ func TestALostRaftLogIsNotBegunAnew(t *testing.T) {
 	}
 	if err := d.Close(true, 1); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestARaftLogOutlivesAFailedSync has a save whose sync fails: its bytes stay in
+// memory, on pages that count as clean. The next process reads them there, and what
+// it saves behind them must not survive a power cut without them.
+func TestARaftLogOutlivesAFailedSync(t *testing.T) {
+	// Larger than a sector, so that no later save writes what the failed sync left.
+	wide := func(i uint64) []store.RaftEntry {
+		return []store.RaftEntry{{Index: i, Term: 1, Data: bytes.Repeat([]byte{byte(i)}, 2*storetest.SectorBytes)}}
+	}
+	for n := 1; n < 4; n++ {
+		disk := storetest.NewDisk(uint64(n))
+		open := func(fs store.FS) (*store.Directory, *store.RaftLog, store.RaftState, error) {
+			d, _, err := store.OpenDirectory(store.DirectoryOptions{
+				FS: fs, Path: "/data", Broker: 1, Rand: seeded(8), Generations: &store.Generations{}, Parallel: 1, BallastBytes: 4096, RaftReserveBytes: 32 << 10,
+			})
+			if err != nil {
+				return nil, nil, store.RaftState{}, err
+			}
+			r, s, err := d.OpenRaftLog()
+			return d, r, s, err
+		}
+		faults := storetest.Faults(disk.FS())
+		_, r, _, err := open(faults)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range uint64(4) {
+			if err := r.Save(store.RaftSave{Hard: []byte("h"), Entries: wide(i+1)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		faults.Add("sync *.raftlog nth 1: EIO")
+		if err := r.Save(store.RaftSave{Entries: wide(5)}); err == nil {
+			t.Fatal("a failed sync was not told")
+		}
+		last := uint64(4)
+		for range n {
+			disk.Kill()
+			_, r, s, err := open(disk.FS())
+			if err != nil {
+				t.Fatal(err)
+			}
+			last = uint64(len(s.Entries))
+			if err := r.Save(store.RaftSave{Entries: wide(last+1)}); err != nil {
+				t.Fatal(err)
+			}
+			last++
+		}
+		for seed := range uint64(8) {
+			image := disk.Clone()
+			image.Crash(seed)
+			_, _, s, err := open(image.FS())
+			if err != nil {
+				t.Fatalf("%d starts after the failed sync, cut %d: %v", n, seed, err)
+			}
+			if got := uint64(len(s.Entries)); got != last {
+				t.Errorf("%d starts after the failed sync, cut %d: %d entries, %d were saved", n, seed, got, last)
+			}
+		}
 	}
 }

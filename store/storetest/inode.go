@@ -99,6 +99,14 @@ func (n *inode) wash() {
 	n.eachDirty(func(at int64) { n.washed[at] = n.sector(n.buf[:n.size], at) })
 }
 
+// soil makes the sectors of a range dirty that a failed sync has left clean: they
+// were written again, if only with the same bytes.
+func (n *inode) soil(from, to int64) {
+	for at := from / SectorBytes * SectorBytes; len(n.washed) > 0 && at < to; at += SectorBytes {
+		delete(n.washed, at)
+	}
+}
+
 // sector returns the sector of b that begins at byte at, padded with zeros.
 func (n *inode) sector(b []byte, at int64) (s [SectorBytes]byte) {
 	if at < int64(len(b)) {

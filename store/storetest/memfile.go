@@ -70,6 +70,7 @@ func (f *memFile) WriteAt(p []byte, off int64) (int, error) {
 		f.n.resize(end)
 	}
 	copy(f.n.buf[off:], p)
+	f.n.soil(off, end)
 	f.n.modified = f.fs.disk.now
 	f.fs.point("write", f.name)
 	return len(p), nil
