@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/troupe-broker/troupe/bench/peer"
 )
@@ -25,68 +26,72 @@ func (a *actor) who() who { return who{a.hello.Client, a.hello.Version} }
 
 func (a *actor) topic() string { return "interop-" + a.hello.Client }
 
-// commands installs what the named clients need and gives how to start each. A client that cannot be had here has an
-// error instead.
+// commands are how to start the named clients. A client that cannot be had here has an error instead.
 type commands struct {
 	drivers map[string]peer.Command
-	kcat    string
 	errs    map[string]error
 }
 
-func prepare(ctx context.Context, e *environment, names []string) *commands {
-	c := &commands{drivers: map[string]peer.Command{}, errs: map[string]error{}}
-	fail := func(err error, clients ...string) {
-		for _, name := range clients {
-			c.errs[name] = err
-		}
-	}
-	wanted := func(clients ...string) bool {
-		return slices.ContainsFunc(clients, func(name string) bool { return slices.Contains(names, name) })
-	}
-	if wanted("java") {
-		if command, err := e.java(ctx); err != nil {
-			fail(err, "java")
-		} else {
-			c.drivers["java"] = command
-		}
-	}
-	if goClients := []string{"franz-go", "sarama", "sarama-max", "kafka-go"}; wanted(goClients...) {
+// languages are the installations: which clients each is for, and what it gives for each of them.
+var languages = []struct {
+	clients []string
+	install func(ctx context.Context, e *environment) (func(client string) peer.Command, error)
+}{
+	{[]string{"java"}, func(ctx context.Context, e *environment) (func(string) peer.Command, error) {
+		command, err := e.java(ctx)
+		return func(string) peer.Command { return command }, err
+	}},
+	{[]string{"franz-go", "sarama", "sarama-max", "kafka-go"}, func(ctx context.Context, e *environment) (func(string) peer.Command, error) {
 		binary, err := e.golang(ctx)
-		if err != nil {
-			fail(err, goClients...)
-		} else {
-			for _, name := range goClients {
-				c.drivers[name] = peer.Command{Path: binary, Args: []string{"-client", name}, Output: e.log(name)}
-			}
-		}
-	}
-	if pythonClients := map[string]string{"confluent": "confluent.py", "aiokafka": "aio.py", "kafka-python": "kpython.py"}; wanted("confluent", "aiokafka", "kafka-python") {
+		return func(client string) peer.Command {
+			return peer.Command{Path: binary, Args: []string{"-client", client}, Output: e.log(client)}
+		}, err
+	}},
+	{[]string{"confluent", "aiokafka", "kafka-python"}, func(ctx context.Context, e *environment) (func(string) peer.Command, error) {
 		interpreter, err := e.python(ctx)
-		for name, script := range pythonClients {
-			if err != nil {
-				fail(err, name)
-				continue
-			}
-			c.drivers[name] = peer.Command{
-				Path: interpreter, Args: []string{filepath.Join(e.drivers, "python", script)}, Env: []string{"PYTHONDONTWRITEBYTECODE=1"}, Output: e.log(name),
-			}
-		}
-	}
-	if wanted("kafkajs") {
-		if script, err := e.node(ctx); err != nil {
-			fail(err, "kafkajs")
-		} else {
-			c.drivers["kafkajs"] = peer.Command{
-				Path: "node", Args: []string{script}, Env: []string{"KAFKAJS_NO_PARTITIONER_WARNING=1"}, Output: e.log("kafkajs"),
-			}
-		}
-	}
-	if wanted("kcat") {
+		scripts := map[string]string{"confluent": "confluent.py", "aiokafka": "aio.py", "kafka-python": "kpython.py"}
+		return func(client string) peer.Command {
+			script := filepath.Join(e.drivers, "python", scripts[client])
+			return peer.Command{Path: interpreter, Args: []string{script}, Env: []string{"PYTHONDONTWRITEBYTECODE=1"}, Output: e.log(client)}
+		}, err
+	}},
+	{[]string{"kafkajs"}, func(ctx context.Context, e *environment) (func(string) peer.Command, error) {
+		script, err := e.node(ctx)
+		return func(client string) peer.Command {
+			return peer.Command{Path: "node", Args: []string{script}, Env: []string{"KAFKAJS_NO_PARTITIONER_WARNING=1"}, Output: e.log(client)}
+		}, err
+	}},
+	{[]string{"kcat"}, func(ctx context.Context, e *environment) (func(string) peer.Command, error) {
 		path, err := e.kcat(ctx)
-		if err != nil {
-			fail(err, "kcat")
+		return func(string) peer.Command { return peer.Command{Path: path} }, err
+	}},
+}
+
+// prepare installs what the named clients need, all languages at once: they wait for the network more than for each
+// other.
+func prepare(ctx context.Context, e *environment, names []string) *commands {
+	type outcome struct {
+		command func(string) peer.Command
+		err     error
+	}
+	outcomes := make([]outcome, len(languages))
+	var installing sync.WaitGroup
+	for i, l := range languages {
+		if slices.ContainsFunc(l.clients, func(client string) bool { return slices.Contains(names, client) }) {
+			installing.Go(func() { outcomes[i].command, outcomes[i].err = l.install(ctx, e) })
 		}
-		c.kcat = path
+	}
+	installing.Wait()
+	c := &commands{drivers: map[string]peer.Command{}, errs: map[string]error{}}
+	for i, l := range languages {
+		for _, client := range l.clients {
+			switch o := outcomes[i]; {
+			case o.err != nil:
+				c.errs[client] = o.err
+			case o.command != nil:
+				c.drivers[client] = o.command(client)
+			}
+		}
 	}
 	return c
 }
@@ -102,7 +107,7 @@ func cast(ctx context.Context, r *report, c *commands, addr string, names []stri
 		}
 		a := &actor{}
 		if name == "kcat" {
-			a.client = &kcat{path: c.kcat, bootstrap: addr}
+			a.client = &kcat{path: c.drivers[name].Path, bootstrap: addr}
 		} else {
 			a.client = newDriver(c.drivers[name], addr)
 		}
