@@ -29,27 +29,30 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type Payload struct {
 	// RecordBytes is the size of each record's value.
 	RecordBytes int
-	// RequestBytes is the size that the request's batch should come close to; at
-	// least one record is always sent.
+	// RequestBytes is the size that the batch comes close to and does not exceed,
+	// unless a single record does.
 	RequestBytes int
 	// Seed makes the (incompressible) content repeatable.
 	Seed uint64
 }
 
-// Batch encodes one record batch (magic 2, no compression, no producer id) with the
-// payload's records, and says how many there are.
+// Batch encodes one record batch (magic 2, no compression, no producer id) with as many
+// of the payload's records as RequestBytes holds, and says how many there are.
 func (p Payload) Batch() (batch []byte, records int) {
-	records = max(1, (p.RequestBytes-batchHeaderBytes)/(p.RecordBytes+9))
 	rng := rand.New(rand.NewPCG(p.Seed, 1))
 	body := make([]byte, 0, p.RequestBytes+p.RecordBytes)
 	value := make([]byte, p.RecordBytes)
-	for i := range records {
+	for {
 		for j := 0; j+8 <= len(value); j += 8 {
 			binary.LittleEndian.PutUint64(value[j:], rng.Uint64())
 		}
-		body = appendRecord(body, i, value)
+		longer := appendRecord(body, records, value)
+		if records > 0 && batchHeaderBytes+len(longer) > p.RequestBytes {
+			return sealBatch(body, records), records
+		}
+		body = longer
+		records++
 	}
-	return sealBatch(body, records), records
 }
 
 func appendRecord(dst []byte, delta int, value []byte) []byte {
