@@ -63,8 +63,9 @@ func TestOwnerFlusherAndReadersWorkAtOnce(t *testing.T) {
 	}
 	close(regions)
 	helpers.Wait()
+	err = l.Close(true) // which may give the last jobs
 	jobs.Wait()
-	if err := errors.Join(l.Close(true), s.Close(), d.Close(true, 1)); err != nil {
+	if err := errors.Join(err, s.Close(), d.Close(true, 1)); err != nil {
 		t.Fatal(err)
 	}
 }
