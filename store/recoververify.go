@@ -142,7 +142,9 @@ func (v *recovery) succeed(t tail) error {
 // are not on disk, and another sync of the same file would prove nothing.
 func (v *recovery) copySuspects() error {
 	l := v.l
-	for i := max(l.segmentAt(v.mark), 0); i < len(l.segments); i++ {
+	// The segment that ends at the mark is one of them: it was closed after the last
+	// sync that worked, and that it was cut may be in memory only.
+	for i := max(l.segmentAt(v.mark-1), 0); i < len(l.segments); i++ {
 		s := l.segments[i]
 		from := int64(0)
 		base := s.base
@@ -151,10 +153,14 @@ func (v *recovery) copySuspects() error {
 			if from, err = v.positionOfMark(s); err != nil {
 				return err
 			}
-			if from >= s.size {
+			switch {
+			case from < s.size:
+				base = v.mark
+			case i+1 < len(l.segments):
+				from = 0
+			default:
 				continue
 			}
-			base = v.mark
 		}
 		if err := v.copySegment(i, from, base); err != nil {
 			return l.sift(err, "copy "+s.name(suffixLog))
@@ -180,7 +186,7 @@ func (v *recovery) positionOfMark(s *segment) (int64, error) {
 		case isIOFailure(err):
 			return 0, v.l.sift(err, "read "+s.name(suffixLog))
 		case err != nil:
-			return s.size, nil
+			return s.size, nil //nolint:nilerr // what it is, is for the scan from there on to say
 		case b.LastOffset() >= v.mark:
 			return pos, nil
 		}
