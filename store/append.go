@@ -241,6 +241,6 @@ func (l *Log) fail(err error) {
 	case isObstructed(err):
 		_ = l.sift(err, "keep the files of "+l.o.Path) // the next call hears of it
 	default:
-		l.health.fail(err)
+		_ = l.health.fail(err) // whoever asks the directory hears of it
 	}
 }

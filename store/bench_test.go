@@ -113,6 +113,7 @@ func drop(b testing.TB, d *store.Directory, l *store.Log) {
 // benchFloor copies into a reserved mapping of 256 MiB whose pages were touched
 // before: nothing but the copy.
 func benchFloor(b *testing.B, size int) {
+	b.Helper()
 	const span = 256 << 20
 	f, err := store.OS().OpenFile(filepath.Join(b.TempDir(), "floor"), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {

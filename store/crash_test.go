@@ -19,7 +19,7 @@ import (
 func (g *ghost) candidates() []record.View {
 	list := g.batches
 	if g.pending != nil {
-		list = append(list[:len(list):len(list)], g.pending)
+		list = append(slices.Clip(list), g.pending)
 	}
 	return list
 }
@@ -40,6 +40,7 @@ func (g *ghost) mustHave(power bool) ident.Offset {
 // recovered opens a disk after a crash and checks the invariants RecoverySuperset,
 // IndexAgree and DeleteBelowOnly against what the ghost was at the crash.
 func recovered(t testing.TB, disk *storetest.Disk, g ghost, cfg store.LogConfig, power bool) *world {
+	t.Helper()
 	w := &world{t: t, disk: disk, cfg: cfg, now: g.now, epoch: 1000}
 	w.ghost = ghost{cutTo: -1, batches: g.candidates()}
 	_, r := w.open()
@@ -142,8 +143,18 @@ var remembered = map[string][]operation{
 // falling is a log whose greatest timestamp lies in the middle: the time index has
 // few entries, the offset index goes on.
 var falling = []operation{
-	opAppend{1, 900, 95_000}, opAppend{1, 900, 80_000}, opAppend{1, 900, 70_000}, opAppend{1, 900, 60_000}, opAppend{1, 900, 0},
-	opAppend{1, 900, 90_000}, opAppend{1, 900, 90_000}, opAppend{1, 900, 90_000}, opAppend{1, 900, 90_000}, opSnapshot{}, opAppend{1, 900, 90_000}, opFlush{},
+	opAppend{1, 900, 95_000},
+	opAppend{1, 900, 80_000},
+	opAppend{1, 900, 70_000},
+	opAppend{1, 900, 60_000},
+	opAppend{1, 900, 0},
+	opAppend{1, 900, 90_000},
+	opAppend{1, 900, 90_000},
+	opAppend{1, 900, 90_000},
+	opAppend{1, 900, 90_000},
+	opSnapshot{},
+	opAppend{1, 900, 90_000},
+	opFlush{},
 }
 
 func TestNoCrashLosesWhatOneOnceLost(t *testing.T) {
@@ -178,6 +189,7 @@ func TestNoCrashLosesWhatWasPromised(t *testing.T) {
 
 // crashEverywhere plays a history and returns the number of crashes it survived.
 func crashEverywhere(t *testing.T, seed uint64, cfg store.LogConfig, history []operation) (crashes int) {
+	t.Helper()
 	rec := &recorder{TB: t}
 	var at string
 	defer func() {

@@ -104,6 +104,7 @@ func flipOne(r *rand.Rand, b []byte) {
 }
 
 func cachesMayBe(t *testing.T, suffix string, change func([]byte) []byte, how string) {
+	t.Helper()
 	w := newWorld(t, 1, smallLog())
 	for i := range 60 {
 		opAppend{3, 900, 0}.run(w)
@@ -390,6 +391,7 @@ func TestDeletedFilesWaitForTheirDelay(t *testing.T) {
 
 func TestIdentityFilesThatAreLost(t *testing.T) {
 	build := func(t *testing.T) *storetest.Disk {
+		t.Helper()
 		disk := storetest.NewDisk(1)
 		d, l, _, _ := openOn(t, disk.FS(), smallLog())
 		appendSome(t, l, 5)
@@ -411,7 +413,7 @@ func TestIdentityFilesThatAreLost(t *testing.T) {
 		for _, how := range []string{"removed", "flipped"} {
 			t.Run(c.files+"/"+how, func(t *testing.T) {
 				disk := build(t)
-				for _, name := range strings.Fields(c.files) {
+				for name := range strings.FieldsSeq(c.files) {
 					path := "/data/" + name
 					if how == "removed" {
 						if err := disk.FS().Remove(path); err != nil {
@@ -547,8 +549,7 @@ func TestADirectoryIsOneBrokersAlone(t *testing.T) {
 		return err
 	}
 	code := func(err error) store.Code {
-		var coded *store.Error
-		if errors.As(err, &coded) {
+		if coded, ok := errors.AsType[*store.Error](err); ok {
 			return coded.Code
 		}
 		return store.Code(fmt.Sprint(err))

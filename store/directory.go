@@ -332,7 +332,7 @@ func (d *Directory) background(job func() error) {
 		// What may not be removed stays, under a name that says so; the next start
 		// tries again.
 		if err := job(); err != nil && !IsRetriable(err) && !isObstructed(err) {
-			d.health.fail(err)
+			_ = d.health.fail(err) // whoever asks the directory hears of it
 		}
 	}
 	if d.o.Background == nil {

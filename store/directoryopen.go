@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -448,9 +449,7 @@ func (n *opening) newControl(keep map[uint64]slotState) error {
 		return err
 	}
 	d.control = c
-	for key, s := range slots {
-		d.slots[key] = s
-	}
+	maps.Copy(d.slots, slots)
 	return nil
 }
 

@@ -93,14 +93,12 @@ func (e *epochs) of(o ident.Offset) ident.LeaderEpoch {
 }
 
 // cutEnd drops the epochs that begin at or above o.
-func (e *epochs) cutEnd(o ident.Offset) bool {
+func (e *epochs) cutEnd(o ident.Offset) {
 	n := len(e.list)
 	for n > 0 && e.list[n-1].Start >= o {
 		n--
 	}
-	changed := n < len(e.list)
 	e.list = e.list[:n]
-	return changed
 }
 
 // cutStart drops the epochs that end at or below o; the one that holds o begins

@@ -123,7 +123,7 @@ func TestWhatAFailedSyncLeftIsCopiedBeforeItCounts(t *testing.T) {
 			want := readGhost(t, disk, l)
 
 			disk.Kill()
-			d, l, o, r := openOn(t, disk.FS(), smallLog())
+			_, l, o, r := openOn(t, disk.FS(), smallLog())
 			if o.Mode != store.RecoverCopy || r.Mode != store.RecoverCopy {
 				t.Fatalf("opened by %d, log by %d, expected a copy", o.Mode, r.Mode)
 			}
@@ -164,7 +164,7 @@ func TestTheErrorMarkGoesWhenEveryLogIsRecovered(t *testing.T) {
 	wantOffline(t, "flush", tryFlush(t, d, l))
 
 	disk.Kill()
-	d, l, o, _ := openOn(t, disk.FS(), smallLog())
+	_, _, o, _ := openOn(t, disk.FS(), smallLog())
 	if !o.ErrorMarked {
 		t.Fatal("the error is not on record")
 	}

@@ -52,6 +52,7 @@ type world struct {
 }
 
 func newWorld(t testing.TB, seed uint64, cfg store.LogConfig) *world {
+	t.Helper()
 	w := &world{t: t, disk: storetest.NewDisk(seed), cfg: cfg, now: 1_000_000}
 	w.ghost.cutTo = -1
 	if err := w.disk.FS().MkdirAll("/", 0o755); err != nil {
@@ -118,18 +119,20 @@ type opAppend struct {
 	records, size int
 	back          ident.Millis // how far behind the clock the timestamps are
 }
-type opFlush struct{}
-type opRoll struct{}
-type opStart struct{ part int } // of the flushed range, in percent
-type opRetain struct{ bytes int64 }
-type opTruncate struct{ back int } // batches
-type opEpoch struct{}
-type opCheckpoint struct{}
-type opSnapshot struct{}
-type opRestart struct{ clean bool }
-type opClock struct{ ms ident.Millis }
-type opRead struct{ part, size int }
-type opFind struct{ part int }
+type (
+	opFlush      struct{}
+	opRoll       struct{}
+	opStart      struct{ part int } // of the flushed range, in percent
+	opRetain     struct{ bytes int64 }
+	opTruncate   struct{ back int } // batches
+	opEpoch      struct{}
+	opCheckpoint struct{}
+	opSnapshot   struct{}
+	opRestart    struct{ clean bool }
+	opClock      struct{ ms ident.Millis }
+	opRead       struct{ part, size int }
+	opFind       struct{ part int }
+)
 
 func (o opAppend) String() string {
 	return fmt.Sprintf("append{%d, %d, %d}", o.records, o.size, o.back)

@@ -44,6 +44,7 @@ func (w *world) check(atLeast ident.Offset) {
 
 // play runs a history and returns what it failed with.
 func play(t *testing.T, seed uint64, cfg store.LogConfig, history []operation) (failure string) {
+	t.Helper()
 	r := &recorder{TB: t}
 	defer func() {
 		if p := recover(); p != nil {
@@ -80,6 +81,7 @@ func (r *recorder) Fatal(args ...any) {
 	r.message = r.step + fmt.Sprint(args...)
 	panic(stop)
 }
+
 func (r *recorder) Fatalf(format string, args ...any) {
 	r.message = r.step + fmt.Sprintf(format, args...)
 	panic(stop)
@@ -87,6 +89,7 @@ func (r *recorder) Fatalf(format string, args ...any) {
 
 // shrink leaves out operations while the history still fails.
 func shrink(t *testing.T, seed uint64, cfg store.LogConfig, history []operation) []operation {
+	t.Helper()
 	for size := len(history) / 2; size > 0; size /= 2 {
 		for at := 0; at+size <= len(history); {
 			shorter := append(append([]operation(nil), history[:at]...), history[at+size:]...)
@@ -103,6 +106,7 @@ func shrink(t *testing.T, seed uint64, cfg store.LogConfig, history []operation)
 // seeds returns n seeds. The environment variable SEED=7 picks one, SEED=100-200 a
 // range.
 func seeds(t testing.TB, n uint64) []uint64 {
+	t.Helper()
 	from, to := uint64(1), n
 	if text := os.Getenv("SEED"); text != "" {
 		a, b, isRange := strings.Cut(text, "-")

@@ -138,7 +138,7 @@ func TestARaftLogOutlivesAFailedSync(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range uint64(4) {
-			if err := r.Save(store.RaftSave{Hard: []byte("h"), Entries: wide(i+1)}); err != nil {
+			if err := r.Save(store.RaftSave{Hard: []byte("h"), Entries: wide(i + 1)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -154,7 +154,7 @@ func TestARaftLogOutlivesAFailedSync(t *testing.T) {
 				t.Fatal(err)
 			}
 			last = uint64(len(s.Entries))
-			if err := r.Save(store.RaftSave{Entries: wide(last+1)}); err != nil {
+			if err := r.Save(store.RaftSave{Entries: wide(last + 1)}); err != nil {
 				t.Fatal(err)
 			}
 			last++

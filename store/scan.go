@@ -65,7 +65,7 @@ func newScanner(buf []byte, file io.ReaderAt, pos, limit int64, base ident.Offse
 // buffer, else its header alone. The view is valid until the next call. io.EOF: the
 // limit. errScanZero: zeros. Other errors say why
 // what follows is not the next batch of this log; errors of the file are returned
-// as they are, marked by ioFailure.
+// as they are, marked by ioError.
 func (s *scanner) batch() (v record.View, at int64, err error) {
 	if s.pos >= s.limit {
 		return nil, s.pos, errScanEnd
@@ -143,10 +143,10 @@ func (s *scanner) contradicted(h record.View, size int) error {
 		if isShort(err) {
 			return nil
 		}
-		return &ioFailure{err}
+		return &ioError{err}
 	}
 	if _, err := record.SizeOf(next); err != nil || next.Magic() != record.Magic || next.BaseOffset() < s.next {
-		return nil // it is no witness
+		return nil //nolint:nilerr // bytes that are no batch are no witness
 	}
 	if next.BaseOffset() < h.NextOffset() || next.LeaderEpoch() < h.LeaderEpoch() {
 		return fmt.Errorf("offset %d and epoch %d, then %d and %d: %w", h.BaseOffset(), h.LeaderEpoch(), next.BaseOffset(), next.LeaderEpoch(), ErrFormat)
@@ -228,19 +228,19 @@ func (s *scanner) window(pos int64, n int) ([]byte, error) {
 	s.at, s.n = pos, got
 	if err != nil && !errors.Is(err, io.EOF) {
 		s.n = 0
-		return nil, &ioFailure{err}
+		return nil, &ioError{err}
 	}
 	return s.buf[:got], nil
 }
 
-// ioFailure marks an error of the disk among errors of the bytes.
-type ioFailure struct{ err error }
+// ioError marks an error of the disk among errors of the bytes.
+type ioError struct{ err error }
 
-func (e *ioFailure) Error() string { return e.err.Error() }
-func (e *ioFailure) Unwrap() error { return e.err }
+func (e *ioError) Error() string { return e.err.Error() }
+func (e *ioError) Unwrap() error { return e.err }
 
 func isIOFailure(err error) bool {
-	var f *ioFailure
+	var f *ioError
 	return errors.As(err, &f)
 }
 

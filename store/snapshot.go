@@ -25,9 +25,9 @@ const (
 	snapshotEvery = 32 << 20
 )
 
-// encodeSnapshot appends the content of a snapshot file to dst.
-func encodeSnapshot(dst []byte, producers []record.ProducerEntry) []byte {
-	at := len(dst)
+// encodeSnapshot makes the content of a snapshot file.
+func encodeSnapshot(producers []record.ProducerEntry) []byte {
+	var dst []byte
 	be := binary.BigEndian
 	dst = be.AppendUint16(dst, snapshotVersion)
 	dst = be.AppendUint32(dst, 0)
@@ -43,7 +43,7 @@ func encodeSnapshot(dst []byte, producers []record.ProducerEntry) []byte {
 		dst = be.AppendUint32(dst, uint32(p.CoordinatorEpoch))
 		dst = be.AppendUint64(dst, uint64(p.CurrentTxnFirstOffset))
 	}
-	be.PutUint32(dst[at+2:], crc32.Checksum(dst[at+6:], castagnoli))
+	be.PutUint32(dst[2:], crc32.Checksum(dst[6:], castagnoli))
 	return dst
 }
 
@@ -101,7 +101,7 @@ func (l *Log) SaveProducerSnapshot(producers []record.ProducerEntry) error {
 	if err != nil {
 		return l.sift(err, "create "+name)
 	}
-	if _, err := f.WriteAt(encodeSnapshot(nil, producers), 0); err != nil {
+	if _, err := f.WriteAt(encodeSnapshot(producers), 0); err != nil {
 		// A snapshot that is cut short fails its checksum and is passed over.
 		return errors.Join(l.sift(err, "write "+name), f.Close())
 	}

@@ -205,6 +205,7 @@ func (p *partitionActor) note(t *runtime.Turn, n partition.Note) {
 		p.shared.sampled.warn(codeFetchFull, p.replica, "too many fetches wait; one was answered early")
 	case partition.NoteProducerEvicted:
 		p.shared.sampled.warn(codeProducersFull, p.replica, "too many idempotent producers; the quietest was forgotten")
+	default: // the others are for transcripts
 	}
 	p.shared.facts.partition(t, p.replica, n)
 }

@@ -141,6 +141,7 @@ func (c *controllerActor) note(t *runtime.Turn, n cluster.Note) {
 		c.log.Warn().Str("reason", n.Text).Msg("a letter or an entry of the metadata log could not be used")
 	case cluster.NoteFailed:
 		c.log.Error().Str("reason", n.Text).Msg(codeMetadataLost + ": the metadata log could not be written")
+	default: // the others are for transcripts
 	}
 	c.facts.cluster(t, n)
 }

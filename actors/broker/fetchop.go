@@ -361,7 +361,7 @@ func (op *fetchOp) mention(i int) { op.mentioned = append(op.mentioned, i) }
 // cut keeps the answer within the limits: the first records whole whatever their size, of later partitions what still fits, at least one batch or none.
 func (op *fetchOp) cut() {
 	left := op.bytesMax
-	any := false
+	some := false
 	for i := range op.reads {
 		r := &op.reads[i]
 		n := int64(r.region.Len())
@@ -369,8 +369,8 @@ func (op *fetchOp) cut() {
 		if n == 0 {
 			continue
 		}
-		if !any {
-			any = true
+		if !some {
+			some = true
 			left -= min(left, n)
 			continue
 		}

@@ -30,10 +30,14 @@ type running struct {
 }
 
 // start starts a broker in a new directory and waits until it serves.
-func start(t testing.TB, pairs ...string) *running { return startIn(t, t.TempDir(), pairs...) }
+func start(t testing.TB, pairs ...string) *running {
+	t.Helper()
+	return startIn(t, t.TempDir(), pairs...)
+}
 
 // startIn starts a broker in a directory. pairs are configs: "key=value".
 func startIn(t testing.TB, dir string, pairs ...string) *running {
+	t.Helper()
 	return startOn(t, store.OS(), dir, pairs...)
 }
 

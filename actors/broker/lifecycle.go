@@ -135,7 +135,7 @@ func (l *lifecycleActor) heard(t *runtime.Turn, r cluster.Reply) {
 	l.asked = false
 	pause := l.retryMs
 	l.retryMs = min(max(2*l.retryMs, retryMinMs), retryMaxMs)
-	switch body := r.Body.(type) {
+	switch body := r.Body.(type) { //nolint:gochecksumtype // it asks two questions; any other answer is a refusal
 	case *cluster.RegisterBrokerReply:
 		l.epoch, l.refusedAt, l.retryMs = body.Epoch, wire.NoError, retryMinMs
 		l.again = true

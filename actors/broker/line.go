@@ -61,7 +61,7 @@ func (l *listenerActor) open(ln *line, owner claimant, to Transport, address net
 	if err != nil {
 		return err
 	}
-	ln.feed.session = session
+	ln.session = session
 	l.lines[ln] = struct{}{}
 	return nil
 }

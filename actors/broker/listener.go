@@ -22,9 +22,9 @@ const (
 	sweepEvery = 250 * time.Millisecond
 	// acceptBackOff is the pause after an error of accept, and between looks for a free place.
 	acceptBackOff = 100 * time.Millisecond
-	// idleSweepMin and idleSweepMax bound the interval at which idle connections are looked for.
-	idleSweepMin = 100 * time.Millisecond
-	idleSweepMax = 10 * time.Second
+	// idleSweepLeast and idleSweepMost bound the interval at which idle connections are looked for.
+	idleSweepLeast = 100 * time.Millisecond
+	idleSweepMost  = 10 * time.Second
 )
 
 // listenerActor accepts connections on one address and is the parent of their sessions.
@@ -171,9 +171,9 @@ func (l *listenerActor) each(f func(*line)) {
 func (l *listenerActor) idleInterval() time.Duration {
 	ms := l.shared.settings.Load().ConnectionIdleMs
 	if ms < 0 {
-		return idleSweepMax
+		return idleSweepMost
 	}
-	return min(max(millis(ms)/10, idleSweepMin), idleSweepMax)
+	return min(max(millis(ms)/10, idleSweepLeast), idleSweepMost)
 }
 
 // closeIdle asks the sessions of quiet connections to end, if they have nothing to do either.

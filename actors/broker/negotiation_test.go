@@ -257,7 +257,7 @@ func TestARaisedLimitOfConnectionsLetsTheWaitingIn(t *testing.T) {
 	res := kmsg.NewIncrementalAlterConfigsRequestResource()
 	res.ResourceType = kmsg.ConfigResourceTypeBroker
 	c := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
-	c.Name, c.Value = "max.connections", kmsg.StringPtr("2")
+	c.Name, c.Value = "max.connections", new("2")
 	res.Configs = append(res.Configs, c)
 	alter.Resources = append(alter.Resources, res)
 	if got := a.ask(alter).(*kmsg.IncrementalAlterConfigsResponse).Resources[0]; got.ErrorCode != 0 {

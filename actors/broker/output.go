@@ -88,15 +88,6 @@ func (o *output) place(at int, r store.Region) {
 	o.regions = append(o.regions, placed{at: at, region: r})
 }
 
-// bytesQueued is what is not out yet.
-func (o *output) bytesQueued() int64 {
-	n := int64(len(o.buf)-o.sent) - int64(o.part)
-	for i := o.first; i < len(o.regions); i++ {
-		n += int64(o.regions[i].region.Len())
-	}
-	return n
-}
-
 // write sends as much as goes. An error ends the connection. Afterwards state says why something is left, if it is.
 func (o *output) write(to Transport) error {
 	if o.state == outputBlocked || o.state == outputCold {

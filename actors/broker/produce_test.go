@@ -281,7 +281,7 @@ func TestARepeatedBatchIsAnsweredAsTheFirstTimeAlsoAfterARestart(t *testing.T) {
 	if third.ProducerID <= second.ProducerID {
 		t.Errorf("producer id %d was given before", third.ProducerID)
 	}
-	init.TransactionalID = kmsg.StringPtr("tx")
+	init.TransactionalID = new("tx")
 	if got := c.ask(init).(*kmsg.InitProducerIDResponse); got.ErrorCode == 0 {
 		t.Error("a transactional id is accepted, though there are no transactions")
 	}

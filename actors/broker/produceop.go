@@ -188,7 +188,7 @@ func (op *produceOp) encode(s *session) error {
 	if op.body.Acks == 0 {
 		for i := range op.writes {
 			if w := &op.writes[i]; w.Code != wire.NoError {
-				return &silentRefusal{topic: string(w.Name), partition: w.Partition, code: w.Code, message: w.Message}
+				return &silentRefusalError{topic: string(w.Name), partition: w.Partition, code: w.Code, message: w.Message}
 			}
 		}
 		return nil
@@ -220,8 +220,8 @@ func (op *produceOp) recycle() {
 	produceOps.Put(op)
 }
 
-// silentRefusal closes the connection of a producer with acks=0, whose write was refused.
-type silentRefusal struct {
+// silentRefusalError closes the connection of a producer with acks=0, whose write was refused.
+type silentRefusalError struct {
 	topic     string // empty when it was named by id
 	partition int32
 	code      wire.ErrorCode
@@ -229,7 +229,7 @@ type silentRefusal struct {
 }
 
 // Error says what could not be told otherwise.
-func (e *silentRefusal) Error() string {
+func (e *silentRefusalError) Error() string {
 	return codeSilentRefusal + ": a write with acks=0 to partition " + ident.TopicPartition{Topic: e.topic, Partition: e.partition}.String() + " was refused (" + e.code.String() + " " + e.message +
 		"); the connection is closed, since acks=0 has no answer"
 }

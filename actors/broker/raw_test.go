@@ -2,6 +2,7 @@ package broker_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -90,7 +91,7 @@ func (c *raw) closed(why string) {
 	}
 	if n, err := c.Read(make([]byte, 1)); n > 0 || err == nil {
 		c.t.Fatalf("%s: got a byte, want a closed connection", why)
-	} else if ne, ok := err.(net.Error); ok && ne.Timeout() {
+	} else if ne, ok := errors.AsType[net.Error](err); ok && ne.Timeout() {
 		c.t.Fatalf("%s: the connection stays open", why)
 	}
 }

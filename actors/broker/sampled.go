@@ -66,7 +66,7 @@ func codeOf(err error) string {
 	var protocol *wire.ProtocolError
 	var unsupported *wire.UnsupportedError
 	var limit *limitError
-	var silent *silentRefusal
+	var silent *silentRefusalError
 	switch {
 	case errors.As(err, &protocol):
 		return protocol.Code

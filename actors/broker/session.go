@@ -254,8 +254,9 @@ func (s *session) start(t *runtime.Turn, f frame) (operation, error) {
 		return s.startProduce(t, r, body)
 	case wire.KeyFetch:
 		return s.startFetch(t, r, body)
+	default:
+		return s.startCall(t, r, body)
 	}
-	return s.startCall(t, r, body)
 }
 
 // refuse closes the connection over a request that cannot be answered. Requests before it are answered first, as a client that reads its answers in order
@@ -290,6 +291,7 @@ func (s *session) write(t *runtime.Turn) {
 		if blocked != outputCold {
 			s.shared.warm(t, s.self, s.out.cold)
 		}
+	case outputReady: // all of it is out
 	}
 }
 

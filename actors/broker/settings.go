@@ -111,6 +111,7 @@ func rulesOf(v *config.TopicValues, depth string) *record.Rules {
 		r.CompressionLevel = v.LZ4Level
 	case record.CompressionZstd:
 		r.CompressionLevel = v.ZstdLevel
+	default: // the others have no level
 	}
 	return &r
 }

@@ -17,7 +17,7 @@ func (r *running) createTopic(name string, partitions int32, configs ...string) 
 		if values == nil {
 			values = make(map[string]*string)
 		}
-		values[configs[i]] = kadm.StringPtr(configs[i+1])
+		values[configs[i]] = new(configs[i+1])
 	}
 	adm := kadm.NewClient(r.client())
 	resp, err := adm.CreateTopic(within(r.t, 10*time.Second), partitions, 1, values, name)

@@ -22,7 +22,7 @@ import (
 // answer, by naming groups that nobody knows, or for much work and no answer, by naming configs that do not exist.
 const configsMax = 100_000
 
-var tooManyConfigs = &cluster.Error{
+var errTooManyConfigs = &cluster.Error{
 	Code: wire.InvalidRequest, Message: "one request may ask for " + strconv.Itoa(configsMax) + " configs; ask for fewer resources at a time",
 }
 
@@ -41,12 +41,12 @@ func describeConfigs(c *Call) {
 		out := kmsg.NewDescribeConfigsResponseResource()
 		out.ResourceType, out.ResourceName = r.ResourceType, r.ResourceName
 		var effective []config.Effective
-		err := tooManyConfigs
+		err := errTooManyConfigs
 		if left > 0 {
 			effective, err = resourceConfigs(c, asked, r.ConfigNames)
 		}
 		if left -= max(len(effective), 1); left < 0 {
-			effective, err = nil, tooManyConfigs
+			effective, err = nil, errTooManyConfigs
 		}
 		if err != nil {
 			out.ErrorCode, out.ErrorMessage = refusal(err)
