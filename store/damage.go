@@ -32,8 +32,9 @@ func (l *Log) Damage() []OffsetRange {
 }
 
 // Condemn notes that the batches in [from, to) are not to be served any more: a
-// reader found their checksum wrong. The bounds must be those of batches.
-func (l *Log) Condemn(r OffsetRange) error {
+// reader found their checksum wrong. The bounds must be those of batches. When they
+// are in the active segment, it is closed.
+func (l *Log) Condemn(r OffsetRange, now ident.Millis) error {
 	if err := l.usable(); err != nil {
 		return err
 	}
@@ -49,6 +50,9 @@ func (l *Log) Condemn(r OffsetRange) error {
 		return err
 	}
 	l.condemn(hole{OffsetRange: r, base: l.segments[i].base, pos: pos, to: to})
+	if l.segments[i] == l.active {
+		return l.Roll(now)
+	}
 	return nil
 }
 

@@ -312,7 +312,7 @@ func TestARegionKnowsItsUnsoundBatch(t *testing.T) {
 	if want := (store.OffsetRange{From: bad.BaseOffset(), To: bad.NextOffset()}); err != nil || sound != pos || broken != want {
 		t.Fatalf("sound up to %d, then %v, %v; expected %d, %v", sound, broken, err, pos, want)
 	}
-	if err := w.log.Condemn(broken); err != nil {
+	if err := w.log.Condemn(broken, 0); err != nil {
 		t.Fatal(err)
 	}
 	serveAround(t, w, bad)

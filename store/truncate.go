@@ -85,6 +85,7 @@ func (l *Log) truncate(i int, pos int64, o ident.Offset, now ident.Millis, dropU
 	if err := l.dropSnapshotsAbove(o); err != nil {
 		return err
 	}
+	l.holes = slices.DeleteFunc(l.holes, func(h hole) bool { return h.From >= o })
 	// 6
 	l.epochs.cutEnd(o)
 	if err := l.writeEpochsNow(); err != nil {

@@ -16,6 +16,7 @@ type consumer struct {
 	topics    []*ghostTopic
 	readers   []*reader
 	looking   bool // for metadata
+	looked    bool // topics is what there is
 	fetching  bool
 	session   int32
 	epoch     int32
@@ -68,10 +69,12 @@ func (s *consumer) forget() { s.session, s.epoch, s.asked = 0, 0, make(map[*read
 func (s *consumer) act() {
 	switch {
 	case s.looking || s.fetching:
-	case s.topics == nil || chance(s.rand, 2):
+	case !s.looked || chance(s.rand, 2):
 		s.look()
 	case s.unbegun():
 		s.locate(-2)
+	case s.finishing && s.behind == nil && len(s.readers) == 0:
+		s.behind = make(map[*ghostPartition]ident.Offset) // there is nothing to read
 	case s.finishing && s.behind == nil:
 		s.locate(-1)
 	case !s.patient && !s.finishing && chance(s.rand, 1):
@@ -92,6 +95,7 @@ func (s *consumer) look() {
 		if err != nil {
 			return
 		}
+		s.looked = true
 		s.topics = s.run.topicsOf(resp.(*kmsg.MetadataResponse), sent, true)
 		var readers []*reader
 		for _, t := range s.topics {
@@ -159,7 +163,7 @@ func (s *consumer) located(resp *kmsg.ListOffsetsResponse, asked []*reader, time
 			}
 			if code := wire.ErrorCode(p.ErrorCode); code != wire.NoError {
 				s.run.allow(s.name, "ListOffsets", p.ErrorCode, wire.UnknownTopicOrPartition, wire.NotLeaderOrFollower, wire.KafkaStorageError, wire.LeaderNotAvailable, wire.RequestTimedOut, wire.OffsetNotAvailable)
-				s.topics = nil
+				s.looked = false
 				continue
 			}
 			found[d] = ident.Offset(p.Offset)
@@ -260,7 +264,7 @@ func (s *consumer) fetched(resp *kmsg.FetchResponse, readers []*reader, sessions
 	if code != wire.NoError {
 		s.run.allow(s.name, "Fetch", resp.ErrorCode, wire.FetchSessionIDNotFound, wire.InvalidFetchSessionEpoch, wire.FetchSessionTopicIDError, wire.UnknownTopicID, wire.InconsistentTopicID)
 		s.forget()
-		s.topics = nil
+		s.looked = false
 		return
 	}
 	if sessions {
@@ -292,15 +296,15 @@ func (s *consumer) part(d *reader, p *kmsg.FetchResponseTopicPartition, sent ide
 		s.run.counted("fetch partition " + code.String())
 	}
 	switch {
-	case d.stale(), !d.topic.stable():
-		// What was read may be gone, or the name be another topic's.
-		s.readers, s.topics = nil, nil
+	case d.stale():
+		// What was read may be gone.
+		s.readers, s.looked = nil, false
 		s.forget()
 	case code == wire.OffsetOutOfRange:
 		s.outOfRange(d)
 	case code != wire.NoError:
 		s.run.allow(s.name, "Fetch", p.ErrorCode, wire.UnknownTopicOrPartition, wire.UnknownTopicID, wire.NotLeaderOrFollower, wire.KafkaStorageError, wire.LeaderNotAvailable, wire.RequestTimedOut, wire.InconsistentTopicID, wire.OffsetNotAvailable)
-		s.topics = nil
+		s.looked = false
 		s.forget() // whatever the session believes
 	default:
 		s.run.ghost.watermarks(d.topic, d.partition, sent, ident.Offset(p.HighWatermark), ident.Offset(p.LogStartOffset))
@@ -321,7 +325,7 @@ func (s *consumer) outOfRange(d *reader) {
 	}
 	d.begun = false
 	s.readers = nil
-	s.topics = nil
+	s.looked = false
 	s.forget()
 }
 

@@ -1,4 +1,267 @@
 package sim
 
-// inspectDisk stops the broker in order and reads what it leaves.
-func (r *run) inspectDisk() {}
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/troupe-broker/troupe/actors/broker"
+	"github.com/troupe-broker/troupe/cluster"
+	"github.com/troupe-broker/troupe/store"
+	"github.com/troupe-broker/troupe/wire/ident"
+	"github.com/troupe-broker/troupe/wire/record"
+)
+
+// inspectDisk stops the broker in order and reads what it leaves, with readers of its own: the segments of every
+// partition, their indexes, and the metadata log.
+func (r *run) inspectDisk() {
+	if r.violation != nil {
+		return
+	}
+	image, partitions := r.host.inspection.Image(), r.host.inspection.Partitions()
+	stopped := false
+	r.host.stop(func(err error) {
+		if err != nil {
+			r.fail("a stop in order is clean", "%v", err)
+		}
+		stopped = true
+	})
+	r.until("stopping", time.Minute, func() bool { return stopped })
+	if r.violation != nil {
+		return
+	}
+	c := &checker{fs: r.host.disk.FS()}
+	for _, p := range partitions {
+		if err := c.partition(p); err != nil {
+			r.fail("the disk holds what the broker believed", "%s-%d: %v", p.Topic, p.Partition, err)
+			return
+		}
+	}
+	if err := c.strangers(partitions); err != nil {
+		r.fail("nothing is left over", "%v", err)
+	}
+	if err := c.metadata(image); err != nil {
+		r.fail("the image is the fold of the metadata log", "%v", err)
+	}
+}
+
+// checker reads a data directory that nobody has open.
+type checker struct{ fs store.FS }
+
+func (c *checker) read(name string) ([]byte, error) {
+	f, err := c.fs.OpenFile(name, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	size, err := f.Size()
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, size)
+	if n, err := f.ReadAt(b, 0); n < len(b) && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return b, f.Close()
+}
+
+// segment is a file of batches as it was read.
+type segmentRead struct {
+	base    ident.Offset
+	batches []batchRead
+}
+
+type batchRead struct {
+	at         int64
+	base, last ident.Offset
+	top        ident.Millis // greatest timestamp up to here
+}
+
+// partition reads a partition's log: batches without gaps or damage, from at most the log start to the log end.
+func (c *checker) partition(p broker.PartitionState) error {
+	if !p.Serving {
+		return errors.New("it was not served")
+	}
+	dir := path.Join(dataDir, p.TopicPartition.String())
+	names, err := c.fs.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	next := ident.NoOffset
+	for _, n := range names {
+		digits, ok := strings.CutSuffix(n.Name, ".log")
+		if !ok {
+			continue
+		}
+		base, err := strconv.ParseInt(digits, 10, 64)
+		if err != nil {
+			return err
+		}
+		if next != ident.NoOffset && ident.Offset(base) != next {
+			return fmt.Errorf("segment %d follows one that ends at %d", base, next)
+		}
+		if next == ident.NoOffset && ident.Offset(base) > p.Offsets.LogStart {
+			return fmt.Errorf("the first segment begins at %d, the log at %d", base, p.Offsets.LogStart)
+		}
+		s, err := c.segment(dir, ident.Offset(base))
+		if err != nil {
+			return fmt.Errorf("segment %d: %w", base, err)
+		}
+		next = ident.Offset(base)
+		if n := len(s.batches); n > 0 {
+			next = s.batches[n-1].last + 1
+		}
+		if err := errors.Join(c.offsetIndex(dir, s), c.timeIndex(dir, s)); err != nil {
+			return fmt.Errorf("segment %d: %w", base, err)
+		}
+	}
+	if next != p.Offsets.End {
+		return fmt.Errorf("the last segment ends at %d, the log at %d", next, p.Offsets.End)
+	}
+	return nil
+}
+
+func (c *checker) segment(dir string, base ident.Offset) (*segmentRead, error) {
+	b, err := c.read(path.Join(dir, fmt.Sprintf("%020d.log", base)))
+	if err != nil {
+		return nil, err
+	}
+	s := &segmentRead{base: base}
+	next, top := base, ident.NoTimestamp
+	for rest := b; len(rest) > 0; {
+		v, more, err := record.Split(rest)
+		if err != nil {
+			return nil, fmt.Errorf("position %d: %w", len(b)-len(rest), err)
+		}
+		if err := v.VerifyCRC(); err != nil {
+			return nil, fmt.Errorf("offset %d: %w", v.BaseOffset(), err)
+		}
+		if v.BaseOffset() != next {
+			return nil, fmt.Errorf("a batch of offset %d where %d is next", v.BaseOffset(), next)
+		}
+		top = max(top, v.MaxTimestamp())
+		s.batches = append(s.batches, batchRead{at: int64(len(b) - len(rest)), base: v.BaseOffset(), last: v.LastOffset(), top: top})
+		next, rest = v.NextOffset(), more
+	}
+	return s, nil
+}
+
+// entries reads an index file and calls visit with each entry. A missing file has none.
+func (c *checker) entries(dir string, base ident.Offset, suffix string, size int, visit func(b []byte) error) error {
+	b, err := c.read(path.Join(dir, fmt.Sprintf("%020d%s", base, suffix)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if len(b)%size != 0 {
+		return fmt.Errorf("%s has %d bytes", suffix, len(b))
+	}
+	for ; len(b) > 0; b = b[size:] {
+		if err := visit(b[:size]); err != nil {
+			return fmt.Errorf("%s: %w", suffix, err)
+		}
+	}
+	return nil
+}
+
+// offsetIndex verifies that each entry names the end and the position of a batch, and that both rise.
+func (c *checker) offsetIndex(dir string, s *segmentRead) error {
+	i := 0
+	return c.entries(dir, s.base, ".index", 8, func(b []byte) error {
+		offset, at := s.base+ident.Offset(binary.BigEndian.Uint32(b)), int64(binary.BigEndian.Uint32(b[4:]))
+		for i < len(s.batches) && s.batches[i].at < at {
+			i++
+		}
+		if i == len(s.batches) || s.batches[i].at != at || s.batches[i].last != offset {
+			return fmt.Errorf("offset %d at position %d is the end of no batch there", offset, at)
+		}
+		i++
+		return nil
+	})
+}
+
+// timeIndex verifies that each entry is the greatest timestamp up to its offset, and that both rise.
+func (c *checker) timeIndex(dir string, s *segmentRead) error {
+	last := ident.NoTimestamp
+	i := 0
+	return c.entries(dir, s.base, ".timeindex", 12, func(b []byte) error {
+		ts, offset := ident.Millis(binary.BigEndian.Uint64(b)), s.base+ident.Offset(binary.BigEndian.Uint32(b[8:]))
+		if ts <= last && last != ident.NoTimestamp {
+			return fmt.Errorf("timestamp %d follows %d", ts, last)
+		}
+		last = ts
+		for i < len(s.batches) && s.batches[i].last < offset {
+			i++
+		}
+		if i == len(s.batches) || s.batches[i].last != offset || s.batches[i].top != ts {
+			return fmt.Errorf("timestamp %d is not the greatest up to offset %d", ts, offset)
+		}
+		return nil
+	})
+}
+
+// strangers finds directories of partitions that do not exist.
+func (c *checker) strangers(partitions []broker.PartitionState) error {
+	names, err := c.fs.ReadDir(dataDir)
+	if err != nil {
+		return err
+	}
+	known := make(map[string]bool)
+	for _, p := range partitions {
+		known[p.TopicPartition.String()] = true
+	}
+	for _, n := range names {
+		if n.Dir && n.Name != "raft" && !known[n.Name] {
+			return fmt.Errorf("directory %s is of no partition", n.Name)
+		}
+	}
+	return nil
+}
+
+// metadata folds the metadata log, record by record, and compares with the image that the broker had.
+func (c *checker) metadata(want *cluster.Image) error {
+	var newest store.RaftFileState
+	for _, name := range []string{"0.raftlog", "1.raftlog"} {
+		b, err := c.read(path.Join(dataDir, "raft", name))
+		if err != nil {
+			return err
+		}
+		s, err := store.ReadRaftFile(b)
+		if err == nil && !s.Retired && s.Generation > newest.Generation {
+			newest = s
+		}
+	}
+	if newest.Generation == 0 {
+		return errors.New("neither file of the metadata log is the active one")
+	}
+	image, err := cluster.DecodeSnapshot(newest.Snapshot.Data)
+	if err != nil {
+		return err
+	}
+	for _, e := range newest.Entries {
+		if e.Index <= image.Index() || e.Index > want.Index() {
+			continue
+		}
+		var records []cluster.Record
+		if len(e.Data) > 0 {
+			if records, err = cluster.DecodeBatch(e.Data); err != nil {
+				return err
+			}
+		}
+		if image, _, err = image.Apply(e.Index, e.Term, records); err != nil {
+			return err
+		}
+	}
+	if !image.Equal(want) {
+		return fmt.Errorf("folding the log gives another image at index %d than the broker had at %d", image.Index(), want.Index())
+	}
+	return nil
+}

@@ -109,6 +109,17 @@ func (g *ghost) topic(name string, id ident.TopicID) *ghostTopic {
 	return t
 }
 
+// reborn tells that there was more than one topic of a name. What is written by name may then belong to either.
+func (g *ghost) reborn(name string) bool {
+	n := 0
+	for _, t := range g.topics {
+		if t.name == name {
+			n++
+		}
+	}
+	return n > 1
+}
+
 // partition returns what is known of a partition.
 func (t *ghostTopic) partition(n int32) *ghostPartition {
 	for int32(len(t.partitions)) <= n {
@@ -240,10 +251,16 @@ func (g *ghost) watermarks(t *ghostTopic, partition int32, sent ident.Instant, h
 }
 
 // killed takes in the death of the process. The page cache is as it was, unless the disk was broken: then what was not
-// synced may be gone.
+// synced may be gone. A log start that was told is durable a little later, as in Kafka: deleted records may come back.
 func (g *ghost) killed(broken bool) {
 	if broken {
 		g.lose()
+		return
+	}
+	for _, t := range g.topics {
+		for _, p := range t.partitions {
+			p.start = 0
+		}
 	}
 }
 
@@ -279,17 +296,22 @@ func (p *ghostPartition) lose() (lost bool) {
 			lost = true
 		}
 	}
-	// A log start that was told is durable as well: it is written before it is told.
-	p.high = min(p.high, max(p.durable, p.start))
+	p.high, p.start = min(p.high, p.durable), 0
 	return lost
 }
 
 // missing finds what was acknowledged and is not in [start, high) of a partition. read has every batch that is there.
-func (p *ghostPartition) missing(r *run, start, high ident.Offset, read map[*batch]ident.Offset) {
+func (p *ghostPartition) missing(r *run, start, high ident.Offset, read map[ident.Offset]*batch) {
 	for _, b := range r.inOrder(p.bases) {
-		base := p.bases[b]
-		if base >= start && b.result != nil && b.acks != 0 {
-			if at, ok := read[b]; !ok || at != base {
+		if b.result == nil {
+			continue
+		}
+		base := b.result.base
+		if base < 0 {
+			base = p.bases[b] // the answer did not say, but somebody has read it
+		}
+		if base >= start {
+			if read[base] != b {
 				r.fail("nothing acknowledged is lost", "batch %d of %s was acknowledged at offset %d of %s-%d with acks %d, and is not there: the log runs from %d to %d",
 					b.id, b.client.name, base, p.topic.name, p.number, b.acks, start, high)
 				return

@@ -2,13 +2,10 @@ package sim
 
 import (
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"path"
 	"strings"
 	"time"
-
-	"github.com/rs/zerolog"
 
 	"github.com/troupe-broker/troupe/actors/broker"
 	"github.com/troupe-broker/troupe/actors/runtime"
@@ -122,7 +119,9 @@ func (h *host) start() {
 	case h.lives != life || h.node.Running() == nil:
 		// It died while it started; whoever killed it has seen to the rest.
 	case err != nil:
-		h.run.tell("the broker does not start: %v", err)
+		if h.lastError == nil || err.Error() != h.lastError.Error() {
+			h.run.tell("the broker does not start: %v", err)
+		}
 		h.refusals++
 		h.lastError = err
 		h.kill()
@@ -248,6 +247,3 @@ func (h *host) repairDisk() {
 		h.injector.Clear()
 	}
 }
-
-// quiet is a log that says nothing.
-func quiet() zerolog.Logger { return zerolog.New(io.Discard).Level(zerolog.Disabled) }

@@ -245,8 +245,14 @@ func (c *conn) cut(noticeMax ident.Instant) {
 	for i := range c.ends {
 		e := &c.ends[i]
 		e.out, e.in = nil, nil
-		if !e.told {
-			net.world.after(time.Duration(net.rand.Int64N(int64(noticeMax)+1)), func() { e.tell(ErrReset) })
+		notice := time.Duration(net.rand.Int64N(int64(noticeMax) + 1))
+		switch {
+		case !e.told:
+			net.world.after(notice, func() { e.tell(ErrReset) })
+		case e.short && !e.closed:
+			// It has heard the end of what it reads, and waits to write: its next Write says it.
+			e.short = false
+			net.world.after(notice, e.handler.Writable)
 		}
 	}
 }

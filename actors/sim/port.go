@@ -119,11 +119,7 @@ func (p *port) ZeroCopy() bool { return true }
 // WhenWritable implements broker.Transport.
 func (p *port) WhenWritable() {
 	if p.stall == nil {
-		p.stall = p.host.node.Clock.NewAlarm(func() {
-			if !p.over {
-				p.link.Stalled()
-			}
-		})
+		p.stall = p.host.node.Clock.NewAlarm(p.link.Stalled)
 	}
 	p.stall.Set(stalledMax)
 }

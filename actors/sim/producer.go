@@ -344,7 +344,7 @@ func (p *producer) outOfOrder(l *lane, b *batch, code wire.ErrorCode) {
 	if len(l.queue) > 0 && l.queue[0] != b && code == wire.OutOfOrderSequenceNumber {
 		return
 	}
-	if b.lives == p.run.host.lives && l.topic.stable() && !p.run.forgets {
+	if b.lives == p.run.host.lives && l.topic.stable() && !p.run.forgets && !p.run.ghost.reborn(b.topic) {
 		p.run.fail("sequences are remembered", "%s: batch %d, producer %d sequence %d, is the next one for %s-%d, and is answered %v", p.name, b.id, b.pid, b.sequence, b.topic, b.partition, code)
 		return
 	}

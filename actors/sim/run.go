@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -70,6 +71,9 @@ const storyMax = 400
 // Run carries out a plan.
 func Run(p *Plan, o Options) *Outcome {
 	r := &run{plan: p, world: NewWorld(p.Seed), log: o.Log, sent: make(map[uint64]*batch), pids: make(map[int64]bool), counts: make(map[string]int)}
+	if o.Log.GetLevel() == zerolog.TraceLevel {
+		r.log = zerolog.New(io.Discard).Level(zerolog.Disabled)
+	}
 	r.world.Trace = o.Trace
 	r.world.Net.Weather = p.Weather
 	r.ghost = newGhost(r)
@@ -150,7 +154,7 @@ func (r *run) readersInOrder(m map[*reader]ident.Offset) []*reader {
 // Bounds of simulated time for the phases after the work.
 const (
 	healMax   = time.Minute
-	finishMax = 4 * time.Minute
+	finishMax = 90 * time.Second
 )
 
 // live lets everything happen: work under faults, healing, finishing, reading everything, and all of that again after
@@ -180,7 +184,7 @@ func (r *run) live() {
 		})
 		for _, c := range left {
 			if r.violation != nil && !c.script.done() {
-				r.tell("%s is not done: %+v", c.name, c.script)
+				r.tell("%s is not done", c.name)
 			}
 		}
 	}
@@ -231,6 +235,7 @@ func (r *run) heal() {
 	r.healed = true
 	r.host.repairDisk()
 	r.host.disk.Capacity, r.host.slow, r.host.countdown = 0, 0, nil
+	r.host.node.Clock.Jump(-r.host.node.Clock.offset) // a time server
 	for _, c := range r.clients {
 		r.world.Net.Hold(c.name, r.host.node.Name, false)
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/troupe-broker/troupe/actors/sim"
 )
 
@@ -13,6 +15,7 @@ var (
 	seedFlag  = flag.Int64("seed", -1, "run this seed only, and print its plan and its story")
 	seedsFlag = flag.Int("seeds", 0, "how many seeds to run")
 	fromFlag  = flag.Int64("from", 0, "the first of them")
+	logFlag   = flag.Bool("log", false, "with -seed: print the log lines of the broker")
 )
 
 func TestSeeds(t *testing.T) {
@@ -21,6 +24,9 @@ func TestSeeds(t *testing.T) {
 		o := sim.Options{}
 		if *trace {
 			o.Trace = func(e string) { t.Log(e) }
+		}
+		if *logFlag {
+			o.Log = zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.DebugLevel)
 		}
 		out := sim.Run(p, o)
 		t.Logf("%v\n%s\nhash %x, %d steps, %v, %d lives, %d acks\n%v", p, strings.Join(out.Story, "\n"), out.Hash, out.Steps, out.Took, out.Lives, out.Acks, out.Counts)
