@@ -36,10 +36,7 @@ func TestColdRecordsAreReadByThePoolAndArriveUnharmed(t *testing.T) {
 	r := start(t)
 	r.createTopic("cold", 1, "segment.bytes", "1048576")
 	c := r.raw()
-	c.fill("cold", 0, 40, 100_000)
-	if !forget(t, filepath.Join(r.dir, "cold-0", "00000000000000000000.log")) {
-		t.Skip("this file system keeps what it was told to forget")
-	}
+	c.fill("cold", 0, 80, 100_000) // a log keeps a few closed segments open, and mapped; the first is not among them
 	jobs := func() uint64 {
 		n := uint64(0)
 		for _, a := range r.sys.Actors() {
@@ -49,10 +46,26 @@ func TestColdRecordsAreReadByThePoolAndArriveUnharmed(t *testing.T) {
 		}
 		return n
 	}
-	before := jobs()
+	// Looking for the batch may make the kernel read ahead so fast that nothing is cold when it is sent: then once more.
+	for range 10 {
+		if !forget(t, filepath.Join(r.dir, "cold-0", "00000000000000000000.log")) {
+			t.Skip("this file system keeps what it was told to forget")
+		}
+		before := jobs()
+		readTen(t, c, "cold")
+		if jobs() > before {
+			return
+		}
+	}
+	t.Error("cold records were read on somebody's turn")
+}
+
+// readTen reads the records that fill wrote at offsets 0 to 9, and compares them.
+func readTen(t *testing.T, c *raw, topic string) {
+	t.Helper()
 	var offset int64
 	for offset < 10 {
-		p := c.fetched(fetch(11, "cold", 0, offset))
+		p := c.fetched(fetch(11, topic, 0, offset))
 		if p.ErrorCode != 0 || len(p.RecordBatches) < 100_000 {
 			t.Fatalf("at %d: error %d, %d bytes", offset, p.ErrorCode, len(p.RecordBatches))
 		}
@@ -64,8 +77,5 @@ func TestColdRecordsAreReadByThePoolAndArriveUnharmed(t *testing.T) {
 			}
 			rest = rest[n:]
 		}
-	}
-	if jobs() == before {
-		t.Error("cold records were read on somebody's turn")
 	}
 }
