@@ -128,7 +128,7 @@ func kind(err error) string {
 }
 
 func TestTheTwinAnswersLikeTheMachine(t *testing.T) {
-	real := behaviour(t, store.OS(), t.TempDir())
+	machine := behaviour(t, store.OS(), t.TempDir())
 	disk := storetest.NewDisk(1)
 	if err := disk.FS().MkdirAll("/root", 0o755); err != nil {
 		t.Fatal(err)
@@ -145,9 +145,9 @@ func TestTheTwinAnswersLikeTheMachine(t *testing.T) {
 			}
 		}
 		twin := behaviour(t, fsys, "/root")
-		for i := range real {
-			if real[i] != twin[i] {
-				t.Errorf("%s: %s; the machine: %s", name, twin[i], real[i])
+		for i := range machine {
+			if machine[i] != twin[i] {
+				t.Errorf("%s: %s; the machine: %s", name, twin[i], machine[i])
 			}
 		}
 	}
