@@ -353,3 +353,63 @@ func TestANameThatComesAgainInheritsNothing(t *testing.T) {
 		t.Errorf("from %d to %d, expected 0 to %d; strict %t; damage %v", l.Start(), l.End(), end, d.Strict(tp), r.Damage)
 	}
 }
+
+// A follower whose leader begins above its own end drops everything and begins
+// there.
+func TestALogBegunAnewKeepsNothingThroughAnyCrash(t *testing.T) {
+	const at = 1000
+	begun, appended := false, false
+	cut(t, func(disk *storetest.Disk) {
+		d, _, err := directoryOn(disk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, _, err := d.OpenLog(testPartition, topicID("orders"), smallLog(), store.LogHooks{}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		appendSome(t, l, 40)
+		if err := tryFlush(t, d, l); err != nil {
+			t.Fatal(err)
+		}
+		generation, dropped := l.Generation(), false
+		if err := l.Restart(at, 0, func(from ident.Offset) { dropped = from == 0 }); err != nil {
+			t.Fatal(err)
+		}
+		if l.Start() != at || l.End() != at || l.Flushed() != at || l.Generation() <= generation || !dropped || l.LastEpoch() != ident.NoLeaderEpoch {
+			t.Fatalf("[%d, %d), flushed %d, generation %d, unsent regions dropped %t", l.Start(), l.End(), l.Flushed(), l.Generation(), dropped)
+		}
+		if err := tryFlush(t, d, l); err != nil {
+			t.Fatal(err)
+		}
+		begun = true
+		mustAppend(t, l, batch(t, at, 7, 0, 2, 100))
+		if err := tryFlush(t, d, l); err != nil {
+			t.Fatal(err)
+		}
+		appended = true
+		if err := d.Checkpoint(); err != nil {
+			t.Fatal(err)
+		}
+	}, func(where string, disk *storetest.Disk, _ bool) {
+		d, o, err := directoryOn(disk)
+		if err != nil || len(o.Strays) > 0 && begun {
+			t.Fatalf("%s: %+v, %v", where, o, err)
+		}
+		l, r, err := d.OpenLog(testPartition, topicID("orders"), smallLog(), store.LogHooks{}, 0)
+		if err != nil {
+			t.Fatalf("%s: %v", where, err)
+		}
+		switch {
+		case begun && (l.Start() != at || l.End() < at || l.End() > at+2 || len(r.Damage) > 0):
+			t.Fatalf("%s: [%d, %d), %+v\n%s", where, l.Start(), l.End(), r, disk.Dump())
+		case appended && (l.End() != at+2 || l.LastEpoch() != 7):
+			t.Fatalf("%s: the end is %d, of epoch %d", where, l.End(), l.LastEpoch())
+		case !begun && l.End() > 80 && l.End() != at:
+			t.Fatalf("%s: the end is %d", where, l.End())
+		}
+		if l.Start() < l.End() {
+			readAll(t, l, l.Start(), l.End(), 1<<20)
+		}
+	})
+}

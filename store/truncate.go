@@ -248,6 +248,12 @@ func (l *Log) restart(o ident.Offset, now ident.Millis, dropUnsent func(ident.Of
 	l.start, l.end, l.flushed = o, o, o
 	l.standing.start.Store(int64(o))
 	l.standing.mark.Store(int64(o))
-	l.dirty.start = true
+	// Durable before there is a segment: one that begins above the log start is
+	// what a log looks like that lost records.
+	if l.o.persist != nil {
+		if err := l.o.persist(); err != nil {
+			return err
+		}
+	}
 	return l.continueAt(o, now)
 }
