@@ -121,7 +121,12 @@ func TestHostileConnectionsDoNotDisturbAWorkingClient(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	baseline, p99 := percentile(alone, 0.99), percentile(among, 0.99)
+	// Before and after, because the machine's own pace drifts.
+	after, err := Behave(t.Context(), b.Addr, topic, interval, duration/2)
+	if err != nil {
+		t.Fatalf("alone again: %v", err)
+	}
+	baseline, p99 := max(percentile(alone, 0.99), percentile(after, 0.99)), percentile(among, 0.99)
 	t.Logf("%d connections made, %d open; p99 %v alone, %v among them; memory %d MiB before, %d MiB during; descriptors %d before, %d during",
 		connections, hostile, baseline, p99, before.memory/mebibyte, during.memory/mebibyte, before.descriptors, during.descriptors)
 	if connections < hostile {
