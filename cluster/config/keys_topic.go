@@ -39,12 +39,12 @@ var topicKeys = []Key{
 	},
 	{
 		Name: "flush.messages", Type: Long, Default: maxLong, Class: Honoured, Check: atLeast(1), Synonyms: syn("log.flush.interval.messages"),
-		Doc: "Sync the log after this many records. With write.caching=false every acknowledged record is synced whatever this says.",
+		Doc: "Sync the log after this many records. With write.caching=false every record acknowledged to acks=all is synced whatever this says.",
 	},
 	{
 		Name: "flush.ms", Type: Long, Default: maxLong, Unit: Milliseconds, Class: Honoured, Check: atLeast(0),
 		Synonyms: syn("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
-		Doc:      "Sync the log when its oldest unsynced record is this old. With write.caching=false every acknowledged record is synced whatever this says.",
+		Doc:      "Sync the log when its oldest unsynced record is this old. With write.caching=false every record acknowledged to acks=all is synced whatever this says.",
 	},
 	{
 		Name: "follower.replication.throttled.replicas", Type: List, Default: "", Class: Accepted, Check: throttled, Reason: noThrottle,
