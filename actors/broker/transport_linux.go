@@ -168,6 +168,10 @@ func (s *socket) awaitWritable() {
 		n, err := unix.Poll(poll[:], 0)
 		return n > 0 || err != nil && err != unix.EINTR
 	})
+	if err == nil {
+		// The deadline was this wait's: left in place it would refuse every write after it, though the kernel had room.
+		err = s.conn.SetWriteDeadline(time.Time{})
+	}
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		s.tell(&hangup{reason: errStalled, broken: true})

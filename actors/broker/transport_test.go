@@ -91,6 +91,10 @@ func TestASocketSaysWhenItCanBeWrittenAgainAndWhenNobodyReads(t *testing.T) {
 	if m := told(); m != signalWritable {
 		t.Errorf("told %v, want that it can be written", m)
 	}
+	time.Sleep(s.stall + 50*time.Millisecond)
+	if _, err := s.Write([][]byte{data[:100]}, false); err != nil {
+		t.Errorf("long after a wait that ended well, a write fails: %v", err)
+	}
 	if err := client.SetReadDeadline(time.Now()); err != nil {
 		t.Fatal(err)
 	}
