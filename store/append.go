@@ -196,6 +196,13 @@ func (l *Log) createSegment(base ident.Offset, need int64, now ident.Millis) (*s
 	if err := l.clearWay(base); err != nil {
 		return nil, l.sift(err, "make room for "+s.name(suffixLog))
 	}
+	// Before the name is there: should it have to go again, that is synced as well. A
+	// name that came back after a power loss would end the segment before it.
+	if need == 0 {
+		l.unnamed = true // nothing can be acknowledged out of it yet
+	} else if err := l.dirty.name(l.o.FS, l.o.Path); err != nil {
+		return nil, l.sift(err, "open "+l.o.Path)
+	}
 	if err := s.create(l.onFail); err != nil {
 		return nil, l.sift(err, "create "+s.name(suffixLog))
 	}
@@ -203,13 +210,6 @@ func (l *Log) createSegment(base ident.Offset, need int64, now ident.Millis) (*s
 		if err := s.file.reserve(need, l.growth); err != nil {
 			return nil, errors.Join(l.sift(err, "reserve space in "+s.name(suffixLog)), l.discard(s))
 		}
-	}
-	if need == 0 {
-		l.unnamed = true // nothing can be acknowledged out of it yet
-		return s, nil
-	}
-	if err := l.dirty.name(l.o.FS, l.o.Path); err != nil {
-		return nil, errors.Join(l.sift(err, "open "+l.o.Path), l.discard(s))
 	}
 	return s, nil
 }
