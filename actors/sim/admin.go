@@ -115,7 +115,7 @@ func (a *admin) create(p TopicPlan) {
 	t.Topic, t.NumPartitions, t.ReplicationFactor = p.Name, p.Partitions, 1
 	for _, e := range p.Configs {
 		c := kmsg.NewCreateTopicsRequestTopicConfig()
-		c.Name, c.Value = e.Name, kmsg.StringPtr(e.Value)
+		c.Name, c.Value = e.Name, new(e.Value)
 		t.Configs = append(t.Configs, c)
 	}
 	req.Topics = append(req.Topics, t)
@@ -178,7 +178,7 @@ func (a *admin) remove(t *ghostTopic) {
 	if a.versions[req.Key()] >= 6 && chance(a.rand, 50) {
 		rt.TopicID = t.id
 	} else {
-		rt.Topic = kmsg.StringPtr(t.name)
+		rt.Topic = new(t.name)
 	}
 	req.TopicNames = []string{t.name}
 	req.Topics = append(req.Topics, rt)
@@ -187,7 +187,14 @@ func (a *admin) remove(t *ghostTopic) {
 			other.deleteSent = a.now() // by name it may hit any of them
 		}
 	}
+	byName := a.run.ghost.name(t.name)
+	if rt.Topic != nil {
+		byName.deleteOpen++
+	}
 	a.request(req, func(resp kmsg.Response) {
+		if rt.Topic != nil {
+			byName.deleteOpen--
+		}
 		for _, r := range resp.(*kmsg.DeleteTopicsResponse).Topics {
 			if wire.ErrorCode(r.ErrorCode) != wire.NoError {
 				a.run.allow(a.name, "DeleteTopics", r.ErrorCode, passing...)
@@ -234,7 +241,7 @@ func (a *admin) alter(t *ghostTopic) {
 		r := kmsg.NewIncrementalAlterConfigsRequestResource()
 		r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeTopic, t.name
 		c := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
-		c.Name, c.Value = name, kmsg.StringPtr(value)
+		c.Name, c.Value = name, new(value)
 		r.Configs = append(r.Configs, c)
 		ir.Resources = append(ir.Resources, r)
 		req = ir
@@ -246,7 +253,7 @@ func (a *admin) alter(t *ghostTopic) {
 		settings = config.Set(nil).With("write.caching", fmt.Sprint(a.run.plan.Promise == PromiseCached)).With(name, value)
 		for _, e := range settings {
 			c := kmsg.NewAlterConfigsRequestResourceConfig()
-			c.Name, c.Value = e.Name, kmsg.StringPtr(e.Value)
+			c.Name, c.Value = e.Name, new(e.Value)
 			r.Configs = append(r.Configs, c)
 		}
 		ar.Resources = append(ar.Resources, r)

@@ -162,7 +162,7 @@ func (c *client) disconnected() {
 }
 
 // ask sends a request. answer is called once: with the response, or when the connection is over.
-func (c *client) ask(req kmsg.Request, answer func(kmsg.Response, error)) *call {
+func (c *client) ask(req kmsg.Request, answer func(kmsg.Response, error)) {
 	if c.end == nil {
 		panic("sim: a request without a connection")
 	}
@@ -182,7 +182,6 @@ func (c *client) ask(req kmsg.Request, answer func(kmsg.Response, error)) *call 
 			c.hangUp()
 		}
 	})
-	return k
 }
 
 // silent sends a request that is not answered.

@@ -168,7 +168,7 @@ func (s *consumer) located(resp *kmsg.ListOffsetsResponse, asked []*reader, time
 			}
 			found[d] = ident.Offset(p.Offset)
 			if d.topic.stable() && timestamp == -1 {
-				s.run.ghost.watermarks(d.topic, d.partition, sent, ident.Offset(p.Offset), d.topic.partition(d.partition).start)
+				s.run.ghost.watermarks(d.topic, d.partition, sent, ident.Offset(p.Offset), -1)
 			}
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/troupe-broker/troupe/cluster"
 	"github.com/troupe-broker/troupe/cluster/config"
 	"github.com/troupe-broker/troupe/wire/ident"
 )
@@ -17,7 +16,7 @@ type ghost struct {
 	run    *run
 	topics map[ident.TopicID]*ghostTopic
 	names  map[string]*ghostName
-	image  *cluster.Image // of the metadata when the last life ended
+	lossy  bool // what was not synced may have been lost, once at least
 }
 
 // ghostName is what was asked for under a name, which may be more than one topic's.
@@ -27,6 +26,7 @@ type ghostName struct {
 	forgets    bool // likewise, to delete
 	cachedSent int  // requests that ask for write.caching
 	cachedOpen int  // of these, those whose fate is not known
+	deleteOpen int  // deletions by name whose fate is not known: they hit whatever has the name when they arrive
 }
 
 // ghostTopic is one topic, by its id.
@@ -98,6 +98,9 @@ func (g *ghost) topic(name string, id ident.TopicID) *ghostTopic {
 	if t == nil {
 		n := g.name(name)
 		t = &ghostTopic{id: id, name: name, mayConvert: n.converts, mayStamp: n.stamps, mayForget: n.forgets, everCached: true}
+		if n.deleteOpen > 0 {
+			t.deleteSent = g.run.world.Now()
+		}
 		if g.run.plan.Promise == PromiseSynced {
 			t.everCached, t.strictSince = false, 1
 		}
@@ -226,11 +229,12 @@ func (g *ghost) watermarks(t *ghostTopic, partition int32, sent ident.Instant, h
 		return
 	}
 	p, now := t.partition(partition), g.run.world.Now()
-	if start < 0 {
-		start = p.start // old versions do not say
+	said := start >= 0 // old versions do not say, nor does ListOffsets
+	if !said {
+		start = p.start
 	}
 	switch {
-	case high < start:
+	case said && high < start:
 		g.run.fail("offsets in order", "%s-%d: the log starts at %d, the high watermark is %d", t.name, partition, start, high)
 	case high < p.high && sent >= p.highAt:
 		g.run.fail("the high watermark never goes back", "%s-%d: it is %d, and was %d before", t.name, partition, high, p.high)
@@ -264,14 +268,12 @@ func (g *ghost) killed(broken bool) {
 	}
 }
 
-// served takes in the metadata with which a new life begins to serve.
-func (g *ghost) served(*cluster.Image) error { return nil }
-
 // powerLost takes in a power cut.
 func (g *ghost) powerLost() { g.lose() }
 
 // lose forgets what was not promised.
 func (g *ghost) lose() {
+	g.lossy = true
 	for _, t := range g.topics {
 		for _, p := range t.partitions {
 			if p.lose() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/troupe-broker/troupe/actors/broker"
 	"github.com/troupe-broker/troupe/actors/runtime"
+	"github.com/troupe-broker/troupe/cluster"
 	"github.com/troupe-broker/troupe/store/storetest"
 )
 
@@ -41,9 +42,11 @@ type host struct {
 	serving    bool // this life has served
 	stopping   bool
 	countdown  *countdown
-	refusals   int // starts that failed since the last that did not
+	last       *cluster.Image // of the metadata, when it was stopped in order
+	refusals   int            // starts that failed since the last that did not
 	lastError  error
 	noise      uint64 // not 0: the next start finds noise in index files
+	noisy      bool   // there was noise
 	hits       int    // operations that the broken disk failed
 }
 
@@ -99,7 +102,7 @@ func (h *host) start() {
 	h.reclaim()
 	if h.noise != 0 {
 		h.makeNoise(h.noise)
-		h.noise = 0
+		h.noise, h.noisy = 0, true
 	}
 	h.lives++
 	life := h.lives
@@ -180,6 +183,7 @@ func (h *host) stop(then func(err error)) {
 				return // it was killed on the way
 			}
 			h.run.tell("the broker has stopped: %v", err)
+			h.last = h.inspection.Image()
 			h.die()
 			h.disk.Kill()
 			then(err)
@@ -224,7 +228,6 @@ func (h *host) step() error {
 	if !h.serving && h.broker.Ready() {
 		h.serving = true
 		h.run.tell("the broker serves")
-		return h.run.ghost.served(h.inspection.Image())
 	}
 	return nil
 }

@@ -205,7 +205,7 @@ func (q *curious) question() kmsg.Request {
 	case 9:
 		req := kmsg.NewPtrMetadataRequest()
 		t := kmsg.NewMetadataRequestTopic()
-		t.Topic = kmsg.StringPtr(topic)
+		t.Topic = new(topic)
 		req.Topics = append(req.Topics, t)
 		return req
 	}

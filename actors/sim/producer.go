@@ -92,6 +92,14 @@ func (p *producer) laneOf(t *ghostTopic, number int32) *lane {
 			return l
 		}
 	}
+	for _, l := range p.lanes {
+		if l.topic.name == t.name && p.pid >= 0 {
+			// The name is another topic's now. What was written by name for the former one may still arrive, so its
+			// sequences must not come again.
+			p.reset()
+			break
+		}
+	}
 	l := &lane{topic: t, number: number}
 	p.lanes = append(p.lanes, l)
 	return l

@@ -31,19 +31,21 @@ type Outcome struct {
 	Lives   int           // of the broker
 	Acks    int           // batches that were acknowledged
 	Counts  map[string]int
-	Failure *Violation // nil: everything held
-	Story   []string   // the last things that happened
+	Failure *ViolationError // nil: everything held
+	Story   []string        // the last things that happened
 }
 
-// Violation is an invariant that was found broken.
-type Violation struct {
+// ViolationError is an invariant that was found broken.
+type ViolationError struct {
 	Invariant string
 	Detail    string
 	At        time.Duration
 }
 
 // Error names the invariant and tells what was seen.
-func (v *Violation) Error() string { return fmt.Sprintf("at %v: %s: %s", v.At, v.Invariant, v.Detail) }
+func (v *ViolationError) Error() string {
+	return fmt.Sprintf("at %v: %s: %s", v.At, v.Invariant, v.Detail)
+}
 
 // run is one run of one plan.
 type run struct {
@@ -61,7 +63,7 @@ type run struct {
 	counts    map[string]int
 	healed    bool
 	forgets   bool // unsynced records may have been lost, and with them what the broker knew of producers
-	violation *Violation
+	violation *ViolationError
 	story     []string
 }
 
@@ -101,7 +103,7 @@ func (r *run) counted(what string) { r.counts[what]++ }
 // fail notes a broken invariant. The first one ends the run.
 func (r *run) fail(invariant, format string, args ...any) {
 	if r.violation == nil {
-		r.violation = &Violation{Invariant: invariant, Detail: fmt.Sprintf(format, args...), At: time.Duration(r.world.Now())}
+		r.violation = &ViolationError{Invariant: invariant, Detail: fmt.Sprintf(format, args...), At: time.Duration(r.world.Now())}
 		r.tell("VIOLATION %v", r.violation)
 	}
 }
@@ -236,8 +238,10 @@ func (r *run) heal() {
 	r.host.repairDisk()
 	r.host.disk.Capacity, r.host.slow, r.host.countdown = 0, 0, nil
 	r.host.node.Clock.Jump(-r.host.node.Clock.offset) // a time server
+	r.world.Net.Weather = FairWeather
 	for _, c := range r.clients {
 		r.world.Net.Hold(c.name, r.host.node.Name, false)
+		c.plan.Patience = max(c.plan.Patience, 20*time.Second)
 	}
 	for _, p := range r.host.ports {
 		p.lose = false

@@ -88,7 +88,7 @@ func (r *run) end(how FaultKind, f *FaultPlan) {
 // makeNoise overwrites index files, which are caches: whatever is in them, the broker starts right.
 func (h *host) makeNoise(seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 1))
-	for _, name := range strings.Split(h.disk.Dump(), "\n") {
+	for name := range strings.SplitSeq(h.disk.Dump(), "\n") {
 		name, rest, ok := strings.Cut(name, " ")
 		if !ok || !strings.HasSuffix(name, "index") {
 			continue
