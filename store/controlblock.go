@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 )
 
@@ -134,7 +136,8 @@ func (c *controlBlock) fill(boot string, void bool, keep map[uint64]slotState) (
 		c.free = append(c.free, i)
 	}
 	kept := make(map[uint64]*slot, len(keep))
-	for key, v := range keep {
+	for _, key := range slices.Sorted(maps.Keys(keep)) { // equal histories make equal bytes
+		v := keep[key]
 		if s := c.take(); s != nil {
 			s.put(&v)
 			kept[key] = s

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -38,8 +39,9 @@ type Disk struct {
 	mu          sync.Mutex
 	rand        *rand.Rand
 	root        *inode
-	boot        int // counts power losses
-	incarnation int // counts deaths of the process
+	inodes      []*inode // by id, oldest first; those that nothing leads to go now and then
+	boot        int      // counts power losses
+	incarnation int      // counts deaths of the process
 	locks       map[string]bool
 	nextInode   uint64
 	now         ident.Millis
@@ -111,6 +113,7 @@ func (d *Disk) newInode(dir bool) *inode {
 	if dir {
 		n.names, n.durableNames = map[string]*inode{}, map[string]*inode{}
 	}
+	d.inodes = append(d.inodes, n)
 	return n
 }
 
@@ -182,12 +185,16 @@ func (d *Disk) recount() {
 			links[child]++
 		}
 	})
+	clear(d.inodes)
+	d.inodes = d.inodes[:0]
 	d.each(func(n *inode) {
 		n.links, n.freed = links[n], false
 		if n.links > 0 {
 			d.used += n.size
 		}
+		d.inodes = append(d.inodes, n)
 	})
+	slices.SortFunc(d.inodes, func(a, b *inode) int { return cmp.Compare(a.id, b.id) })
 }
 
 // each visits every inode that has a name, in an order that depends on nothing but

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -181,6 +182,9 @@ func (d *Disk) release(n *inode) {
 	if !n.dir && !n.freed && n.links == 0 && n.opens == 0 {
 		d.used -= n.size
 		n.freed = true
+		if i, ok := slices.BinarySearchFunc(d.inodes, n, func(a, b *inode) int { return cmp.Compare(a.id, b.id) }); ok {
+			d.inodes = slices.Delete(d.inodes, i, i+1)
+		}
 	}
 }
 
@@ -189,14 +193,14 @@ func (d *Disk) breathe() {
 	if d.Writeback == 0 || d.rand.IntN(100) >= d.Writeback {
 		return
 	}
-	d.each(func(n *inode) {
-		if n.dir || d.rand.IntN(4) != 0 {
-			return
+	for _, n := range d.inodes {
+		if n.dir || n.links+n.opens == 0 || d.rand.IntN(4) != 0 {
+			continue
 		}
 		n.eachDirty(func(at int64) {
 			if d.rand.IntN(2) == 0 {
 				n.writeBack(at)
 			}
 		})
-	})
+	}
 }

@@ -223,13 +223,14 @@ func (d *memDir) SyncFS() error {
 	if err := d.fs.enter("syncfs", d.name); err != nil {
 		return err
 	}
-	d.fs.disk.each(func(n *inode) {
-		if n.dir {
+	for _, n := range d.fs.disk.inodes {
+		switch {
+		case n.dir:
 			n.syncNames()
-		} else {
+		case n.links+n.opens > 0:
 			n.sync()
 		}
-	})
+	}
 	d.fs.point("syncfs", d.name)
 	return nil
 }
