@@ -11,8 +11,11 @@ const (
 	// chunkMin and chunkMax bound the buffer that small frames are read into, many at a time.
 	chunkMin = 4 << 10
 	chunkMax = 64 << 10
-	// exactMin is the frame size from which frames are read one by one, each exactly into its own buffer, so that none has to be moved.
+	// exactMin is the frame size from which the end of a buffer is put where a frame is expected to end, so that none has to be moved.
 	exactMin = 8 << 10
+	// burstMax bounds the buffer that such frames are read into, as many at a time as came the last time, and one more when they filled it: read by one
+	// call and answered by one. They should stay in the processor's cache until they are appended. A larger frame has a buffer of its own.
+	burstMax = 256 << 10
 	// growth is by how much the buffer of a frame that is larger than any before on its connection outgrows what was received of it: memory and credit
 	// follow the bytes. A client that announces much and sends little holds little, and those who wait for memory do not wait for it.
 	growth = 4
@@ -206,9 +209,8 @@ func (in *intake) rest(f wire.Frame) {
 	room := len(in.cur.buf) - in.at
 	switch {
 	case f.API != nil && f.Size <= room:
-		in.limit = len(in.cur.buf)
-		if f.Size >= exactMin {
-			in.limit = in.at + f.Size
+		if in.limit = max(in.limit, in.at+f.Size); f.Size < exactMin {
+			in.limit = len(in.cur.buf)
 		}
 	case f.API == nil && room >= peekSize:
 		in.limit = len(in.cur.buf)
@@ -225,8 +227,12 @@ func (in *intake) continueIn(f wire.Frame) {
 	c := newChunk(in.pool, in.store, in.owner)
 	got := max(in.n-in.at, in.peeked, chunkMin)
 	in.next, in.nextSize = c, f.Size
-	if f.Size > in.proven {
+	switch {
+	case f.Size > in.proven:
 		in.nextSize = min(f.Size, growth*got)
+	case in.cur != nil && in.count > 0:
+		in.learn()
+		in.nextSize = max(f.Size, in.predict)
 	}
 	_, size := classOf(in.nextSize)
 	slot := in.pool.needsSlot(size, int64(size))
@@ -277,11 +283,11 @@ func (in *intake) finish() {
 	in.drop()
 }
 
-// learn guesses the next chunk from cur.
+// learn guesses the next chunk from the frames that are complete in cur.
 func (in *intake) learn() {
-	if in.count == 1 && in.n >= exactMin {
-		if need := int64(len(in.cur.buf)) + in.need; !in.pool.needsSlot(in.n, need) {
-			in.predict, in.predictNeed = in.n, need
+	if in.count > 0 && in.at >= in.count*exactMin {
+		if size, need := in.burst(); !in.pool.needsSlot(size, need) {
+			in.predict, in.predictNeed = size, need
 			return
 		}
 	}
@@ -293,6 +299,18 @@ func (in *intake) learn() {
 	}
 	in.predict = in.small
 	in.predictNeed = int64(in.small) + min(max(in.need, chunkMin), in.pool.size/16)
+}
+
+// burst is the size of a buffer for the next frames, if they are like those in cur, and the credit for them.
+func (in *intake) burst() (size int, need int64) {
+	each := (in.at + in.count - 1) / in.count
+	n := in.count
+	if in.n == in.limit {
+		n++
+	}
+	n = min(n, max(burstMax/each, 1))
+	_, buffer := classOf(n * each)
+	return n * each, int64(buffer) + in.need*int64(n)/int64(in.count)
 }
 
 // granted goes on after the owner was told that credit was granted, and says whether it was.

@@ -409,3 +409,40 @@ func FuzzIntake(f *testing.F) {
 		}
 	})
 }
+
+func TestFramesOfMiddleSizeAreReadSeveralAtATimeWhenTheyComeSo(t *testing.T) {
+	const size = 64_800
+	reads := func(f *feeding, stream []byte) (n int) {
+		for len(stream) > 0 {
+			k := copy(f.in.space(), stream)
+			stream = stream[k:]
+			if err := f.in.advance(k, still); err != nil {
+				t.Fatal(err)
+			}
+			f.take(false)
+			n++
+		}
+		return n
+	}
+	pool := newCreditPool(64<<20, nil)
+	f := newFeeding(pool)
+	frame := testFrame(size, 5)
+	burst := bytes.Repeat(frame, 8)
+	for range 4 {
+		reads(f, burst)
+	}
+	if n := reads(f, burst); n > 3 {
+		t.Errorf("8 frames that were there took %d reads, want at most 3", n)
+	}
+	// One at a time again: the buffer shrinks to what comes.
+	for range 4 {
+		reads(f, frame)
+	}
+	if got := max(len(f.in.space()), f.in.predict); got > 2*size {
+		t.Errorf("%d bytes of buffer for a client with one request of %d in flight", got, size)
+	}
+	f.in.unused()
+	if !f.in.idle() || pool.use().UsedBytes != 0 {
+		t.Errorf("%d bytes of credit are held for nothing", pool.use().UsedBytes)
+	}
+}
