@@ -120,3 +120,31 @@ func awaitOutput(t *testing.T, p *Process, word string) {
 	}
 	t.Fatalf("the child never printed %q", word)
 }
+
+func TestUsageCountsWhatWasBurntToTheMicrosecond(t *testing.T) {
+	before, err := ReadUsage(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var own, now syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {
+		t.Fatal(err)
+	}
+	const burn = 3 * time.Millisecond // less than a tick
+	for spent := time.Duration(0); spent < burn; {
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &now); err != nil {
+			t.Fatal(err)
+		}
+		spent = time.Duration(now.Utime.Nano() + now.Stime.Nano() - own.Utime.Nano() - own.Stime.Nano())
+	}
+	after, err := ReadUsage(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := after.Sub(before).CPU(); got < burn || got > burn+time.Second {
+		t.Errorf("%v of CPU time seen where at least %v was burnt", got, burn)
+	}
+	if after.User < 0 || after.System < 0 {
+		t.Errorf("usage %+v has negative parts", after)
+	}
+}
