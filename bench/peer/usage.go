@@ -15,8 +15,8 @@ type Usage struct {
 	// User and System are CPU time. Their sum is exact to the microsecond; how it is split is a sample, in steps of one
 	// clock tick (10 ms).
 	User, System time.Duration
-	RssAnonBytes int64         // memory of its own: heap, stacks, private pages
-	RssFileBytes int64         // resident pages of mapped files
+	RssAnonBytes int64 // memory of its own: heap, stacks, private pages
+	RssFileBytes int64 // resident pages of mapped files
 	Threads      int
 }
 
