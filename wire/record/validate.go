@@ -199,6 +199,9 @@ func (w *walk) release() {
 // run walks v and collects what is wrong with single records; what is wrong with
 // the bytes ends it.
 func (w *walk) run(v View) error {
+	if w.keep == nil && v.Attributes().Codec() == CodecNone && w.skim(v) {
+		return nil
+	}
 	var it Iterator
 	defer it.Close()
 	if err := it.Reset(v, w.rules.Bound); err != nil {
