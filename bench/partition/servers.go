@@ -145,7 +145,7 @@ func (s *server) connect() error {
 	return nil
 }
 
-// createTopic makes a topic of one partition and waits until it has a leader.
+// createTopic makes a topic of one partition and waits until its leader serves it: Kafka's metadata shows a leader before the broker has become one.
 func (s *server) createTopic(ctx context.Context, topic string, class report.Class) error {
 	if s.admin == nil {
 		return nil
@@ -158,12 +158,13 @@ func (s *server) createTopic(ctx context.Context, topic string, class report.Cla
 		return fmt.Errorf("%s: create topic %s: %w", s.name, topic, err)
 	}
 	for try := 0; ; try++ {
-		d, err := s.admin.ListTopics(ctx, topic)
-		if err == nil && d[topic].Err == nil && len(d[topic].Partitions) == 1 && d[topic].Partitions[0].Err == nil {
+		ends, err := s.admin.ListEndOffsets(ctx, topic)
+		end, ok := ends.Lookup(topic, 0)
+		if err == nil && ok && end.Err == nil {
 			return nil
 		}
 		if try == 500 {
-			return fmt.Errorf("%s: topic %s has no leader: %w", s.name, topic, errors.Join(err, d[topic].Err))
+			return fmt.Errorf("%s: topic %s has no leader: %w", s.name, topic, errors.Join(err, end.Err))
 		}
 		select {
 		case <-time.After(10 * time.Millisecond):
