@@ -1,9 +1,26 @@
-// Package group is the place of the coordinators: consumer groups, their offsets and transactions, as pure machines.
-// It holds no machine yet; the broker serves none of their APIs and advertises none.
+// Package group is the coordinator of groups, as a pure machine: one Shard for each partition of __consumer_offsets. It joins the machines of single
+// groups and the committed offsets, none of which imports another; what they say to each other and to the shell is in package coord.
 //
-// What the place asks of whoever builds here is fixed, because floor 2 is shaped for it: a request proposes records and
-// holds its response back; the shell appends the records to the coordinator's own partition; only the replay of
-// committed records changes hard state; then the response leaves. Live state must equal replay. Each kind of group is a
-// package of its own (classic, consumer, share, txn, and assign for the assignors), none imports another machine, and
-// the rules of the house for machines hold: no clock, file, socket or random number.
+//   - coord: the words: commands, replies, configuration, timers.
+//   - records: what stands in __consumer_offsets, as values and as bytes.
+//   - offsets: committed offsets: commit, fetch, delete, expire.
+//   - classic: groups whose leader assigns (JoinGroup, SyncGroup).
+//   - consumer: groups whose coordinator assigns (KIP-848), with assign for the assignors.
+//
+// # How a step goes
+//
+// A command changes the state at once, by the very entries that it proposes; every answer waits until what was proposed before it is committed. Package coord
+// says more, docs/adr/0012 why.
+//
+// # Invariants
+//
+//   - A shard that applied the entries of its log, compacted in any legal way, equals the one that wrote them (Shard.Entries).
+//   - A group of which the log has nothing is not in the shard, but for the members that are just joining it.
+//   - A group is of one type at a time.
+//
+// # Glossary
+//
+//   - shard: the coordinator of all groups that hash to one partition of __consumer_offsets.
+//   - offsets-only group: one whose consumers assign themselves and only commit (Kafka: a simple group). It is listed as a classic group in state Empty,
+//     without a protocol type.
 package group

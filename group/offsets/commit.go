@@ -1,0 +1,87 @@
+package offsets
+
+import (
+	"unicode/utf16"
+
+	"github.com/troupe-broker/troupe/group/coord"
+	"github.com/troupe-broker/troupe/group/records"
+	"github.com/troupe-broker/troupe/wire"
+	"github.com/troupe-broker/troupe/wire/ident"
+)
+
+// Commit stores offsets, and answers for each partition. The caller has decided that the member may commit. A jump that the commit proves is stored with
+// it, and carried on by later ones for cfg.JumpsRememberedMillis.
+func (g *Group) Commit(now coord.Now, cfg *coord.Config, c *coord.Commit, jumps *Jumps, out *coord.Out) *coord.CommitReply {
+	reply := &coord.CommitReply{Topics: make([]coord.CommitTopicReply, len(c.Topics))}
+	expire := ident.Millis(-1)
+	if c.Retention >= 0 {
+		expire = now.Wall + ident.Millis(c.Retention)
+	}
+	stored := int64(0)
+	for i := range c.Topics {
+		t := &c.Topics[i]
+		codes := make([]coord.PartitionCode, len(t.Partitions))
+		name := t.Name
+		if known := g.topics[name]; known != nil {
+			name = known.name
+		}
+		for j := range t.Partitions {
+			p := &t.Partitions[j]
+			code := wire.ErrorCode(p.Code)
+			if code == wire.NoError && tooLong(p.Metadata, cfg.OffsetMetadataMax) {
+				code = wire.OffsetMetadataTooLarge
+			}
+			codes[j] = coord.PartitionCode{Partition: p.Partition, Code: code}
+			if code != wire.NoError {
+				continue
+			}
+			jump := jumps.committed(c.Client, g.name, name, p.Partition, p.Offset)
+			if jump != nil {
+				note(g.name, c.Member, name, p.Partition, jump, out)
+			} else if before := g.Get(name, p.Partition); usable(before, t.ID) {
+				jump = remembered(now, cfg, before)
+			}
+			e := newEntry(g.name, name, p.Partition)
+			*e.Value = records.Offset{
+				Offset: p.Offset, LeaderEpoch: p.LeaderEpoch, Metadata: p.Metadata, CommitTime: now.Wall, ExpireTime: expire, TopicID: t.ID, Jump: jump,
+			}
+			g.Apply(e)
+			out.Propose(e)
+			stored++
+		}
+		reply.Topics[i] = coord.CommitTopicReply{Name: t.Name, ID: t.ID, Partitions: codes}
+	}
+	if stored > 0 {
+		out.Note(coord.Note{Kind: coord.NoteCommitted, Group: g.name, Member: c.Member, Count: stored})
+	}
+	return reply
+}
+
+// newEntry makes an entry and its value in one piece of memory.
+func newEntry(group, topic string, partition int32) *records.OffsetCommit {
+	both := new(struct {
+		entry records.OffsetCommit
+		value records.Offset
+	})
+	both.entry = records.OffsetCommit{Group: group, Topic: topic, Partition: partition, Value: &both.value}
+	return &both.entry
+}
+
+// tooLong compares as Kafka does, which counts a text in units of UTF-16.
+func tooLong(metadata string, limit int32) bool {
+	if len(metadata) <= int(limit) { // a unit takes at least one byte
+		return false
+	}
+	units := 0
+	for _, r := range metadata {
+		units += max(1, utf16.RuneLen(r))
+	}
+	return units > int(limit)
+}
+
+// remove proposes the tombstone of a commit.
+func (g *Group) remove(topic string, partition int32, out *coord.Out) {
+	e := &records.OffsetCommit{Group: g.name, Topic: topic, Partition: partition}
+	g.Apply(e)
+	out.Propose(e)
+}

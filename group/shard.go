@@ -1,0 +1,112 @@
+package group
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+
+	"github.com/troupe-broker/troupe/group/coord"
+	"github.com/troupe-broker/troupe/group/offsets"
+	"github.com/troupe-broker/troupe/group/records"
+	"github.com/troupe-broker/troupe/wire"
+	"github.com/troupe-broker/troupe/wire/ident"
+)
+
+// Shard is the coordinator of all groups that hash to one partition of __consumer_offsets. It belongs to one actor, which gives it the entries of its
+// partition at a load (Apply, then Loaded once), and commands and time from then on (Step, Tick).
+type Shard struct {
+	cfg    coord.Config
+	topics coord.Topics
+	groups map[string]*group
+	timers *coord.Timers
+	jumps  *offsets.Jumps
+}
+
+// New makes a shard without groups. topics must not be nil.
+func New(config coord.Config, topics coord.Topics) *Shard {
+	return &Shard{cfg: config, topics: topics, groups: make(map[string]*group), timers: coord.NewTimers(), jumps: offsets.NewJumps()}
+}
+
+// Apply takes over an entry of the log. The log may have been compacted in any way that is allowed: a tombstone of what is unknown changes nothing, and
+// what is missing is taken as it would be at its beginning.
+func (s *Shard) Apply(e records.Entry) {
+	if e.Tombstone() && s.groups[e.GroupID()] == nil {
+		return
+	}
+	g := s.ensure(e.GroupID())
+	if v, ok := e.(*records.OffsetCommit); ok {
+		g.offsets.Apply(v)
+	}
+	s.forget(g)
+}
+
+// Loaded ends a load: all entries have been applied. Members get a whole session from now.
+func (s *Shard) Loaded(now coord.Now, out *coord.Out) {
+	out.Timers = s.timers
+}
+
+// Step takes a command, and puts the answer, now or in a later step, into out under id. Facts are not answered.
+func (s *Shard) Step(now coord.Now, id ident.RequestID, c coord.Command, out *coord.Out) {
+	out.Timers = s.timers
+	switch c := c.(type) {
+	case *coord.Commit:
+		out.Reply(id, s.commit(now, c, out))
+	case *coord.FetchOffsets:
+		out.Reply(id, s.fetchOffsets(now, c))
+	case *coord.DeleteOffsets:
+		out.Reply(id, s.deleteOffsets(c, out))
+	case *coord.TopicsChanged:
+		s.topics = c.Topics
+	case *coord.TopicsDeleted:
+		s.topicsDeleted(c, out)
+	case *coord.Configure:
+		s.cfg = c.Config
+	case *coord.Join:
+		out.Reply(id, &coord.JoinReply{Code: wire.CoordinatorNotAvailable, Generation: -1, Member: c.Member})
+	case *coord.Sync:
+		out.Reply(id, &coord.SyncReply{Code: wire.UnknownMemberID})
+	case *coord.Heartbeat:
+		out.ReplyHeartbeat(id, wire.UnknownMemberID)
+	case *coord.Leave:
+		out.Reply(id, &coord.LeaveReply{Code: wire.UnknownMemberID})
+	case *coord.ConsumerHeartbeat:
+		out.Reply(id, &coord.ConsumerHeartbeatReply{Code: wire.GroupIDNotFound})
+	case *coord.Describe:
+		out.Reply(id, s.describe(c))
+	case *coord.ConsumerDescribe:
+		out.Reply(id, s.consumerDescribe(c))
+	case *coord.List:
+		out.Reply(id, s.list(c))
+	case *coord.Delete:
+		out.Reply(id, &coord.CodeReply{Code: s.delete(c, out)})
+	case *coord.Inspect:
+		out.Reply(id, s.inspect(c))
+	case *coord.Jumped:
+		s.jumps.Jumped(c)
+	}
+}
+
+// Tick runs the timers that are due.
+func (s *Shard) Tick(now coord.Now, out *coord.Out) {
+	out.Timers = s.timers
+}
+
+// Next tells when the first timer is due; false: there is none.
+func (s *Shard) Next() (ident.Instant, bool) { return s.timers.Next() }
+
+// Entries returns the hard state as the entries that make it, in the order of their keys' bytes: a shard that applies them equals this one.
+func (s *Shard) Entries() []records.Entry {
+	var all []records.Entry
+	for _, name := range s.names() {
+		g := s.groups[name]
+		g.offsets.Each(func(e *records.OffsetCommit) { all = append(all, e) })
+	}
+	keys := make(map[records.Entry][]byte, len(all))
+	for _, e := range all {
+		keys[e] = e.AppendKey(nil)
+	}
+	slices.SortFunc(all, func(a, b records.Entry) int { return bytes.Compare(keys[a], keys[b]) })
+	return all
+}
+
+func (s *Shard) names() []string { return slices.Sorted(maps.Keys(s.groups)) }
