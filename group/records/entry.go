@@ -34,6 +34,7 @@ type Entry interface {
 	AppendKey(dst []byte) []byte
 	// AppendValue appends the value, its version first. It must not be called for a tombstone.
 	AppendValue(dst []byte) []byte
+	entry()
 }
 
 type (
@@ -43,7 +44,8 @@ type (
 		Partition    int32
 		Value        *Offset
 	}
-	// Offset is a committed offset. It is written as version 1 with an expiry of its own, else as version 4.
+	// Offset is a committed offset. It is written as version 1 with an expiry of its own, else as version 4. Version 1 has no room for LeaderEpoch, TopicID
+	// and Jump: an entry with ExpireTime leaves them at their defaults (-1, zero, nil), or what is loaded is not what was applied.
 	Offset struct {
 		Offset      ident.Offset
 		LeaderEpoch ident.LeaderEpoch // -1: unknown
@@ -68,7 +70,7 @@ type (
 		Group string
 		Value *Generation
 	}
-	// Generation is what members of a classic group agreed on. It is written as version 3.
+	// Generation is what members of a classic group agreed on. It is written as version 3; as version 4 when a string is longer than version 3 can hold.
 	Generation struct {
 		ProtocolType string
 		Generation   int32
