@@ -4,31 +4,46 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/troupe-broker/troupe/group/classic"
 	"github.com/troupe-broker/troupe/group/coord"
 	"github.com/troupe-broker/troupe/group/records"
 	"github.com/troupe-broker/troupe/wire"
 )
 
+// describe answers for a group of the other type as for one that is not there: a client asks for a consumer group by another API first.
 func (s *Shard) describe(c *coord.Describe) *coord.DescribeReply {
-	if s.groups[c.Group] == nil {
-		return &coord.DescribeReply{Code: wire.GroupIDNotFound, Message: "Group " + c.Group + " not found.", Group: c.Group, State: stateDead}
+	g := s.groups[c.Group]
+	switch {
+	case g == nil:
+		return &coord.DescribeReply{Code: wire.GroupIDNotFound, Message: "Group " + c.Group + " not found.", Group: c.Group, State: classic.Dead.String()}
+	case g.consumer != nil:
+		message := "Group " + c.Group + " is not a classic group."
+		return &coord.DescribeReply{Code: wire.GroupIDNotFound, Message: message, Group: c.Group, State: classic.Dead.String()}
+	case g.classic != nil:
+		return g.classic.Describe()
 	}
-	return &coord.DescribeReply{Group: c.Group, State: stateEmpty}
+	return &coord.DescribeReply{Group: c.Group, State: classic.Empty.String()}
 }
 
 func (s *Shard) consumerDescribe(c *coord.ConsumerDescribe) *coord.ConsumerDescribeReply {
-	message := "Group " + c.Group + " not found."
-	if s.groups[c.Group] != nil {
-		message = "Group " + c.Group + " is not a consumer group."
+	g := s.groups[c.Group]
+	switch {
+	case c.Group == "":
+		return &coord.ConsumerDescribeReply{Code: wire.InvalidGroupID}
+	case g == nil:
+		return &coord.ConsumerDescribeReply{Code: wire.GroupIDNotFound, Message: "Group " + c.Group + " not found.", Group: c.Group}
+	case g.consumer == nil:
+		return &coord.ConsumerDescribeReply{Code: wire.GroupIDNotFound, Message: "Group " + c.Group + " is not a consumer group.", Group: c.Group}
 	}
-	return &coord.ConsumerDescribeReply{Code: wire.GroupIDNotFound, Message: message, Group: c.Group}
+	return g.consumer.Describe(&s.cfg, s.topics)
 }
 
 // list answers with the groups in the order of their names.
 func (s *Shard) list(c *coord.List) *coord.ListReply {
 	reply := &coord.ListReply{}
 	for _, name := range s.names() {
-		listed := coord.ListedGroup{Group: name, State: stateEmpty, Type: typeClassic}
+		g := s.groups[name]
+		listed := coord.ListedGroup{Group: name, ProtocolType: g.protocolType(), State: g.state(), Type: g.kind()}
 		if allows(c.States, listed.State) && allows(c.Types, listed.Type) {
 			reply.Groups = append(reply.Groups, listed)
 		}
@@ -38,18 +53,20 @@ func (s *Shard) list(c *coord.List) *coord.ListReply {
 
 // allows compares without case, as Kafka does. An empty filter allows everything.
 func allows(filter []string, word string) bool {
-	return len(filter) == 0 || slices.ContainsFunc(filter, func(f string) bool { return strings.EqualFold(f, word) })
+	return len(filter) == 0 || slices.ContainsFunc(filter, func(f string) bool { return strings.EqualFold(strings.TrimSpace(f), word) })
 }
 
+// delete removes an empty group with all its entries.
 func (s *Shard) delete(c *coord.Delete, out *coord.Out) wire.ErrorCode {
-	if c.Group == "" {
-		return wire.InvalidGroupID
-	}
 	g := s.groups[c.Group]
-	if g == nil {
+	switch {
+	case g == nil:
 		return wire.GroupIDNotFound
+	case !g.empty():
+		return wire.NonEmptyGroup
 	}
 	g.offsets.DeleteAll(out)
+	g.removeMachine(wire.CoordinatorNotAvailable, out)
 	s.forget(g)
 	return wire.NoError
 }
@@ -65,7 +82,7 @@ func (s *Shard) inspect(c *coord.Inspect) *coord.InspectReply {
 		if g == nil {
 			continue
 		}
-		seen := coord.InspectedGroup{Group: name, State: stateEmpty, Type: typeClassic}
+		seen := coord.InspectedGroup{Group: name, State: g.state(), Type: g.kind(), Members: g.size()}
 		g.offsets.Each(func(e *records.OffsetCommit) {
 			o := e.Value
 			seen.Offsets = append(seen.Offsets, coord.InspectedOffset{

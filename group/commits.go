@@ -9,23 +9,36 @@ import (
 // memberEpochAPI is the version of OffsetCommit and OffsetFetch from which on a member epoch can stand in them, and GROUP_ID_NOT_FOUND is understood.
 const memberEpochAPI = 9
 
-// commit checks who commits, and stores.
+// commit checks who commits, and stores. A simple consumer's first commit makes the group.
 func (s *Shard) commit(now coord.Now, c *coord.Commit, out *coord.Out) *coord.CommitReply {
 	g := s.groups[c.Group]
-	if g == nil {
-		if c.Generation >= 0 {
-			if c.Version >= memberEpochAPI {
-				return refuseCommit(c, wire.GroupIDNotFound)
-			}
-			return refuseCommit(c, wire.IllegalGeneration)
-		}
+	code := wire.NoError
+	switch {
+	case g == nil && c.Generation < 0:
 		g = s.ensure(c.Group)
-	} else if c.Generation >= 0 {
-		return refuseCommit(c, wire.UnknownMemberID)
+	case g == nil:
+		code = unknownGroup(c.Version)
+	case g.consumer != nil:
+		code = g.consumer.CheckCommit(now, &s.cfg, c, out)
+	case g.classic != nil:
+		code = g.classic.CheckCommit(now, &s.cfg, c, out)
+	case c.Generation >= 0: // nobody is a member of an offsets-only group
+		code = wire.UnknownMemberID
+	}
+	if code != wire.NoError {
+		return refuseCommit(c, code)
 	}
 	reply := g.offsets.Commit(now, &s.cfg, c, s.jumps, out)
 	s.forget(g)
 	return reply
+}
+
+// unknownGroup is the code for a member of a group that is not there: old clients know only that their generation is over.
+func unknownGroup(version int16) wire.ErrorCode {
+	if version >= memberEpochAPI {
+		return wire.GroupIDNotFound
+	}
+	return wire.IllegalGeneration
 }
 
 // refuseCommit answers the code for every partition.
@@ -42,23 +55,41 @@ func refuseCommit(c *coord.Commit, code wire.ErrorCode) *coord.CommitReply {
 	return reply
 }
 
-func (s *Shard) fetchOffsets(now coord.Now, c *coord.FetchOffsets) *coord.FetchOffsetsReply {
-	var g *offsets.Group
-	if known := s.groups[c.Group]; known != nil {
-		g = known.offsets
+// fetchOffsets answers for a group that is not there as for one without commits.
+func (s *Shard) fetchOffsets(now coord.Now, c *coord.FetchOffsets, out *coord.Out) *coord.FetchOffsetsReply {
+	g := s.groups[c.Group]
+	if g == nil {
+		var none *offsets.Group
+		return none.Fetch(now, c, s.topics, s.jumps)
 	}
-	return g.Fetch(now, c, s.topics, s.jumps)
+	code := wire.NoError
+	switch {
+	case g.consumer != nil:
+		code = g.consumer.CheckFetch(now, &s.cfg, c, out)
+	case g.classic != nil:
+		code = g.classic.CheckFetch(now, &s.cfg, c, out)
+	}
+	if code != wire.NoError {
+		return offsets.Refused(c, code)
+	}
+	return g.offsets.Fetch(now, c, s.topics, s.jumps)
 }
 
 func (s *Shard) deleteOffsets(c *coord.DeleteOffsets, out *coord.Out) *coord.DeleteOffsetsReply {
 	g := s.groups[c.Group]
-	if c.Group == "" {
-		return &coord.DeleteOffsetsReply{Code: wire.InvalidGroupID}
+	code := wire.NoError
+	switch {
+	case c.Group == "":
+		code = wire.InvalidGroupID
+	case g == nil:
+		code = wire.GroupIDNotFound
+	case g.classic != nil:
+		code = g.classic.CheckDeleteOffsets()
 	}
-	if g == nil {
-		return &coord.DeleteOffsetsReply{Code: wire.GroupIDNotFound}
+	if code != wire.NoError {
+		return &coord.DeleteOffsetsReply{Code: code}
 	}
-	reply := g.offsets.Delete(c, func(string) bool { return false }, out)
+	reply := g.offsets.Delete(c, g.subscribed, out)
 	s.forget(g)
 	return reply
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/troupe-broker/troupe/group/coord"
 	"github.com/troupe-broker/troupe/group/offsets"
 	"github.com/troupe-broker/troupe/group/records"
-	"github.com/troupe-broker/troupe/wire"
 	"github.com/troupe-broker/troupe/wire/ident"
 )
 
@@ -18,6 +17,7 @@ type Shard struct {
 	cfg    coord.Config
 	topics coord.Topics
 	groups map[string]*group
+	sweep  sweep
 	timers *coord.Timers
 	jumps  *offsets.Jumps
 }
@@ -34,43 +34,54 @@ func (s *Shard) Apply(e records.Entry) {
 		return
 	}
 	g := s.ensure(e.GroupID())
-	if v, ok := e.(*records.OffsetCommit); ok {
-		g.offsets.Apply(v)
-	}
+	g.apply(e)
 	s.forget(g)
 }
 
 // Loaded ends a load: all entries have been applied. Members get a whole session from now.
 func (s *Shard) Loaded(now coord.Now, out *coord.Out) {
 	out.Timers = s.timers
+	for _, name := range s.names() {
+		s.load(now, s.groups[name], out)
+	}
+	s.expireLater(now, out)
 }
 
-// Step takes a command, and puts the answer, now or in a later step, into out under id. Facts are not answered.
+// Step takes a command, and puts the answer, now or in a later step, into out under id. Facts are not answered. The answers of a step wait for all its
+// entries: some come after the answer was decided, as when the leaving of one member turns its group into another type.
 func (s *Shard) Step(now coord.Now, id ident.RequestID, c coord.Command, out *coord.Out) {
 	out.Timers = s.timers
+	first := len(out.Replies)
+	s.step(now, id, c, out)
+	for i := first; i < len(out.Replies); i++ {
+		out.Replies[i].After = out.Proposed()
+	}
+}
+
+func (s *Shard) step(now coord.Now, id ident.RequestID, c coord.Command, out *coord.Out) {
 	switch c := c.(type) {
 	case *coord.Commit:
 		out.Reply(id, s.commit(now, c, out))
 	case *coord.FetchOffsets:
-		out.Reply(id, s.fetchOffsets(now, c))
+		out.Reply(id, s.fetchOffsets(now, c, out))
 	case *coord.DeleteOffsets:
 		out.Reply(id, s.deleteOffsets(c, out))
 	case *coord.TopicsChanged:
-		s.topics = c.Topics
+		s.topicsChanged(now, c, out)
 	case *coord.TopicsDeleted:
 		s.topicsDeleted(c, out)
 	case *coord.Configure:
 		s.cfg = c.Config
 	case *coord.Join:
-		out.Reply(id, &coord.JoinReply{Code: wire.CoordinatorNotAvailable, Generation: -1, Member: c.Member})
+		s.join(now, id, c, out)
 	case *coord.Sync:
-		out.Reply(id, &coord.SyncReply{Code: wire.UnknownMemberID})
+		s.sync(now, id, c, out)
 	case *coord.Heartbeat:
-		out.ReplyHeartbeat(id, wire.UnknownMemberID)
+		s.heartbeat(now, id, c, out)
 	case *coord.Leave:
-		out.Reply(id, &coord.LeaveReply{Code: wire.UnknownMemberID})
+		s.leave(now, id, c, out)
 	case *coord.ConsumerHeartbeat:
-		out.Reply(id, &coord.ConsumerHeartbeatReply{Code: wire.GroupIDNotFound})
+		s.consumerHeartbeat(now, id, c, out)
 	case *coord.Describe:
 		out.Reply(id, s.describe(c))
 	case *coord.ConsumerDescribe:
@@ -86,11 +97,6 @@ func (s *Shard) Step(now coord.Now, id ident.RequestID, c coord.Command, out *co
 	}
 }
 
-// Tick runs the timers that are due.
-func (s *Shard) Tick(now coord.Now, out *coord.Out) {
-	out.Timers = s.timers
-}
-
 // Next tells when the first timer is due; false: there is none.
 func (s *Shard) Next() (ident.Instant, bool) { return s.timers.Next() }
 
@@ -98,8 +104,7 @@ func (s *Shard) Next() (ident.Instant, bool) { return s.timers.Next() }
 func (s *Shard) Entries() []records.Entry {
 	var all []records.Entry
 	for _, name := range s.names() {
-		g := s.groups[name]
-		g.offsets.Each(func(e *records.OffsetCommit) { all = append(all, e) })
+		s.groups[name].entries(func(e records.Entry) { all = append(all, e) })
 	}
 	keys := make(map[records.Entry][]byte, len(all))
 	for _, e := range all {

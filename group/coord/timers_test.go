@@ -79,8 +79,8 @@ func TestTimersAgainstAModel(t *testing.T) {
 				}
 			}
 			_, due, ok := first()
-			if next, any := timers.Next(); any != ok || any && next != due || timers.Len() != len(model) {
-				t.Fatalf("seed %d: next is %d (%v) of %d, want %d (%v) of %d", seed, next, any, timers.Len(), due, ok, len(model))
+			if next, set := timers.Next(); set != ok || set && next != due || timers.Len() != len(model) {
+				t.Fatalf("seed %d: next is %d (%v) of %d, want %d (%v) of %d", seed, next, set, timers.Len(), due, ok, len(model))
 			}
 			if at, set := timers.Due(key); set != hasKey(model, key) || set && at != model[key] {
 				t.Fatalf("seed %d: %v is due at %d (%v), want %d", seed, key, at, set, model[key])

@@ -1,6 +1,7 @@
 package offsets
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/troupe-broker/troupe/group/coord"
@@ -86,8 +87,8 @@ func (j *Jumps) Jumped(c *coord.Jumped) {
 		return
 	}
 	asked := j.askers[asker{client: c.Client, topic: c.Topic, partition: c.Partition}]
-	for i := len(asked) - 1; i >= 0; i-- {
-		if w := asked[i]; !w.resolved {
+	for _, w := range slices.Backward(asked) {
+		if !w.resolved {
 			w.resolved, w.target, w.at = true, c.Target, c.At
 			return
 		}
@@ -142,7 +143,7 @@ func (j *Jumps) forget(w *waiting) {
 	delete(j.waiting, w.place)
 	j.bytes -= w.size()
 	a := w.asker()
-	if left := without(j.askers[a], w); len(left) == 0 {
+	if left := slices.DeleteFunc(j.askers[a], func(other *waiting) bool { return other == w }); len(left) == 0 {
 		delete(j.askers, a)
 	} else {
 		j.askers[a] = left
@@ -157,15 +158,6 @@ func (j *Jumps) forget(w *waiting) {
 	} else {
 		j.newest = w.older
 	}
-}
-
-func without(all []*waiting, w *waiting) []*waiting {
-	for i, other := range all {
-		if other == w {
-			return append(all[:i], all[i+1:]...)
-		}
-	}
-	return all
 }
 
 func (w *waiting) asker() asker {
