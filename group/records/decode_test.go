@@ -178,7 +178,7 @@ func TestJump(t *testing.T) {
 	}
 }
 
-// TestLongStrings: a group whose member has a longer name than version 3 can hold is written as version 4; a key that cannot be written is a bug of its
+// TestLongStrings: a group whose member has a longer name than version 3 can hold is written as version 4, so that it is not lost; a key that cannot be written is a bug of its
 // maker.
 func TestLongStrings(t *testing.T) {
 	long := strings.Repeat("x", records.StringMax+1)
@@ -189,6 +189,9 @@ func TestLongStrings(t *testing.T) {
 		roundTrip(t, &records.GroupMetadata{Group: "g", Value: &v}, 4)
 	}
 	fits := long[1:]
+	if records.Fits("g", long) || !records.Fits(fits, "") || !records.Fits() {
+		t.Error("Fits lets the wrong strings in")
+	}
 	roundTrip(t, &records.GroupMetadata{Group: fits, Value: &records.Generation{Leader: &fits, Members: []records.ClassicMember{{Member: fits}}}}, 3)
 	defer func() {
 		if recover() == nil {

@@ -7,7 +7,7 @@
 //	type                                      key                        value, versions   written as
 //	 0  LegacyOffsetCommit                    group, topic, partition    0 to 4            type 1
 //	 1  OffsetCommit                          group, topic, partition    0 to 4            4; 1 with an expiry
-//	 2  GroupMetadata                         group                      0 to 4            3; 4 with a string above 32767 bytes
+//	 2  GroupMetadata                         group                      0 to 4            3; 4 with a string above StringMax
 //	 3  ConsumerGroupMetadata                 group                      0                 0
 //	 4  ConsumerGroupPartitionMetadata        group                      not looked at     tombstone only
 //	 5  ConsumerGroupMemberMetadata           group, member              0                 0

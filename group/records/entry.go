@@ -70,7 +70,7 @@ type (
 		Group string
 		Value *Generation
 	}
-	// Generation is what members of a classic group agreed on. It is written as version 3; as version 4 when a string is longer than version 3 can hold.
+	// Generation is what members of a classic group agreed on. It is written as version 3; as version 4 when a string is longer than StringMax.
 	Generation struct {
 		ProtocolType string
 		Generation   int32

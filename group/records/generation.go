@@ -43,15 +43,15 @@ func (e *GroupMetadata) AppendValue(dst []byte) []byte {
 	return dst
 }
 
-// long tells whether a string is too long for version 3: a member id that a client chose, a client id with something behind it.
+// long tells whether a string is too long for version 3, such as the id of a member that begins with a long client id. Version 4 keeps the group, though only
+// we can read it.
 func (v *Generation) long() bool {
-	long := func(s string) bool { return len(s) > StringMax }
-	longIfAny := func(s *string) bool { return s != nil && long(*s) }
-	if long(v.ProtocolType) || longIfAny(v.Protocol) || longIfAny(v.Leader) {
+	fits := func(s *string) bool { return s == nil || Fits(*s) }
+	if !Fits(v.ProtocolType) || !fits(v.Protocol) || !fits(v.Leader) {
 		return true
 	}
 	for i := range v.Members {
-		if m := &v.Members[i]; long(m.Member) || longIfAny(m.Instance) || long(m.ClientID) || long(m.ClientHost) {
+		if m := &v.Members[i]; !Fits(m.Member, m.ClientID, m.ClientHost) || !fits(m.Instance) {
 			return true
 		}
 	}

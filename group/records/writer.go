@@ -5,9 +5,19 @@ import (
 	"fmt"
 )
 
-// StringMax is how many bytes a string of a key can have: group, topic, member, regular expression. What is longer must be refused before it becomes an
-// entry; [Entry.AppendKey] panics on it.
+// StringMax is how many bytes a string of an entry may have. Kafka reads no longer ones, in requests or records, in either encoding. A key cannot hold one
+// at all, and [Entry.AppendKey] panics: group, topic, member and pattern must be checked before they become an entry. A value holds it, for us alone.
 const StringMax = 1<<15 - 1
+
+// Fits tells whether strings from outside may become parts of an entry: none is longer than [StringMax].
+func Fits(strings ...string) bool {
+	for _, s := range strings {
+		if len(s) > StringMax {
+			return false
+		}
+	}
+	return true
+}
 
 // Appending in the two encodings of Kafka's protocol. Messages that are not flexible give a string an int16 of length and an array an int32; flexible ones
 // give both an unsigned varint of the length plus one, 0 for null.
@@ -19,7 +29,7 @@ func appendInt32(dst []byte, v int32) []byte { return binary.BigEndian.AppendUin
 func appendInt64(dst []byte, v int64) []byte { return binary.BigEndian.AppendUint64(dst, uint64(v)) }
 
 func appendString(dst []byte, s string) []byte {
-	if len(s) > StringMax {
+	if !Fits(s) {
 		panic(fmt.Sprintf("records: a string of %d bytes, which Kafka's schema cannot hold, got past its check", len(s)))
 	}
 	return append(appendInt16(dst, int16(len(s))), s...)
