@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/troupe-broker/troupe/bench/load"
+)
+
+const (
+	commitConns     = 4
+	commitsInFlight = 16
+	commitSize      = 10 // partitions in a request
+	produceRate     = 300
+)
+
+// commits measures how many offsets a second are committed in requests of ten, and what that does to a producer beside.
+func (b *bench) commits(ctx context.Context, s *server, class string) error {
+	alone, err := b.produce(ctx, s, "alone", class)
+	if err != nil {
+		return err
+	}
+	if err := awaitCoordinator(ctx, s.addr, "commits-0"); err != nil {
+		return err
+	}
+	during, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var committed atomic.Int64
+	var committers sync.WaitGroup
+	errs := make(chan error, commitConns)
+	for i := range commitConns {
+		group := fmt.Sprintf("commits-%d", i)
+		if err := awaitCoordinator(ctx, s.addr, group); err != nil {
+			return err
+		}
+		committers.Go(func() { errs <- commitOn(during, s.addr, group, b.topic, &committed) })
+	}
+	cpu0, err := s.Usage()
+	if err != nil {
+		return err
+	}
+	began, before := time.Now(), committed.Load()
+	time.Sleep(b.duration)
+	cpu1, err := s.Usage()
+	if err != nil {
+		return err
+	}
+	n, took := committed.Load()-before, time.Since(began)
+	beside, produceErr := b.produce(ctx, s, "beside", class)
+	cancel()
+	committers.Wait()
+	close(errs)
+	for err := range errs {
+		produceErr = errors.Join(produceErr, err)
+	}
+	if produceErr != nil {
+		return produceErr
+	}
+	return errors.Join(
+		b.raw.add(s.name, class+": offsets committed a second", float64(n)/took.Seconds()),
+		b.raw.add(s.name, class+": CPU µs per committed offset", float64(cpu1.Sub(cpu0).CPU().Microseconds())/float64(max(1, n))),
+		b.raw.add(s.name, class+": produce p99 alone, ms", alone),
+		b.raw.add(s.name, class+": produce p99 beside commits, ms", beside),
+	)
+}
+
+// produce is the p99 of an open loop of single records, in ms.
+func (b *bench) produce(ctx context.Context, s *server, what, class string) (float64, error) {
+	topic := fmt.Sprintf("produce-%s-%s", what, class)
+	if err := s.createTopic(ctx, topic, 1, class); err != nil {
+		return 0, err
+	}
+	lat, err := load.OpenLoop{
+		Addr: s.addr, Topic: topic, Acks: -1, RecordBytes: 100, RatePerSecond: produceRate, Duration: b.duration, InFlightMax: 1000,
+	}.Run(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return ms(time.Duration(lat.Ack.ValueAtQuantile(99))), nil
+}
+
+// commitOn commits offsets of a simple consumer on one connection, with some requests always under way.
+func commitOn(ctx context.Context, addr, group, topic string, committed *atomic.Int64) error {
+	c, err := dial(ctx, addr, group)
+	if err != nil {
+		return err
+	}
+	defer c.leave()
+	r := kmsg.NewPtrOffsetCommitRequest()
+	r.Version, r.Group, r.Generation = 8, group, -1
+	t := kmsg.NewOffsetCommitRequestTopic()
+	t.Topic = topic
+	t.Partitions = make([]kmsg.OffsetCommitRequestTopicPartition, commitSize)
+	r.Topics = append(r.Topics, t)
+	var due []int32
+	for offset := int64(0); ; offset++ {
+		for i := range t.Partitions {
+			p := &t.Partitions[i]
+			p.Partition, p.Offset, p.LeaderEpoch = int32((int(offset)*commitSize+i)%partitions), offset, -1
+		}
+		over := ctx.Err() != nil
+		if !over {
+			id, err := c.send(r)
+			if err != nil {
+				return err
+			}
+			due = append(due, id)
+		}
+		if len(due) == 0 {
+			return nil
+		}
+		if len(due) < commitsInFlight && !over {
+			continue
+		}
+		if err := c.conn.SetDeadline(time.Now().Add(patience)); err != nil {
+			return err
+		}
+		a, err := c.receive(r, due[0])
+		if err != nil {
+			return fmt.Errorf("OffsetCommit: %w", err)
+		}
+		due = due[1:]
+		for _, t := range a.(*kmsg.OffsetCommitResponse).Topics {
+			for _, p := range t.Partitions {
+				if p.ErrorCode != 0 {
+					return failed("OffsetCommit", p.ErrorCode)
+				}
+				committed.Add(1)
+			}
+		}
+	}
+}
