@@ -95,9 +95,9 @@ func (g *Group) Drop(code wire.ErrorCode, out *coord.Out) {
 	for id := range g.pending {
 		out.Timers.Cancel(g.memberKey(coord.TimerPending, id))
 	}
-	for _, kind := range []coord.TimerKind{coord.TimerJoin, coord.TimerInitial, coord.TimerSync} {
-		out.Timers.Cancel(g.key(kind))
-	}
+	g.settleAll(out)
+	out.Timers.Cancel(g.key(coord.TimerJoin))
+	out.Timers.Cancel(g.key(coord.TimerInitial))
 	clear(g.pending)
 	g.state, g.first.on = Dead, false
 }
