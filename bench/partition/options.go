@@ -43,7 +43,7 @@ func parseOptions(args []string) (options, error) {
 	rates := fs.String("rates", "1000,10000", "records a second of the open-loop latency runs; empty for none")
 	fs.IntVar(&o.rounds, "rounds", 7, "rounds")
 	fs.DurationVar(&o.latencyTime, "latency-time", 5*time.Second, "length of one open-loop run")
-	fs.DurationVar(&o.warmUp, "warm-up", 30*time.Second, "unmeasured load for each JVM before the first round")
+	fs.DurationVar(&o.warmUp, "warm-up", 30*time.Second, "unmeasured load for each broker before the first round")
 	fs.IntVar(&o.inFlight, "in-flight", 8, "produce requests that wait for an answer")
 	fs.IntVar(&o.recordBytes, "record", 1000, "bytes of a record's value")
 	fs.Int64Var(&o.bytesPerCell, "bytes", 1<<30, "payload bytes of one run")

@@ -26,8 +26,6 @@ type server struct {
 	admin *kadm.Client
 	// topicConfig is what makes a topic belong to a class.
 	topicConfig map[report.Class]map[string]string
-	// jvm servers are warmed up before the first round.
-	jvm bool
 }
 
 const (
@@ -127,7 +125,7 @@ func (o options) startKafka(ctx context.Context, profile, dir string) (*server, 
 		return nil, err
 	}
 	s := &server{
-		name: "kafka-" + profile, addr: k.Addr, Process: k.Process, jvm: true,
+		name: "kafka-" + profile, addr: k.Addr, Process: k.Process,
 		topicConfig: map[report.Class]map[string]string{
 			report.Cached: {"file.delete.delay.ms": "1000"},
 			report.Synced: {"file.delete.delay.ms": "1000", "flush.messages": "1"},
