@@ -2,6 +2,8 @@ package sim
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -87,6 +89,50 @@ func (a *admin) act() {
 	default:
 		a.deleteRecords(t)
 	}
+}
+
+// told carries out what a story asks for: "create NAME PARTITIONS NAME=VALUE…", "delete NAME", "records NAME PARTITION
+// OFFSET", "alter NAME NAME=VALUE".
+func (a *admin) told(what string) {
+	if a.end == nil {
+		a.run.tell("%s is not connected and cannot %s", a.name, what)
+		return
+	}
+	words := strings.Fields(what)
+	number := func(s string) int64 {
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil {
+			panic("sim: a story asks to " + what)
+		}
+		return n
+	}
+	if words[0] == "create" {
+		p := TopicPlan{Name: words[1], Partitions: int32(number(words[2]))}
+		for _, w := range words[3:] {
+			name, value, _ := strings.Cut(w, "=")
+			p.Configs = p.Configs.With(name, value)
+		}
+		a.create(p)
+		return
+	}
+	for _, t := range a.run.ghost.all() {
+		if t.name != words[1] || !t.stable() {
+			continue
+		}
+		switch words[0] {
+		case "delete":
+			a.remove(t)
+		case "records":
+			a.deleteUpTo(t, t.partition(int32(number(words[2]))), ident.Offset(number(words[3])))
+		case "alter":
+			name, value, _ := strings.Cut(words[2], "=")
+			a.alterTo(t, name, value, true)
+		default:
+			panic("sim: a story asks to " + what)
+		}
+		return
+	}
+	a.run.tell("%s knows no topic and cannot %s", a.name, what)
 }
 
 // any picks a topic that nobody has asked to delete.
@@ -234,9 +280,13 @@ func (a *admin) enlarge(t *ghostTopic) {
 // alter changes one setting, or all at once as old clients do.
 func (a *admin) alter(t *ghostTopic) {
 	name, value := a.setting()
+	a.alterTo(t, name, value, chance(a.rand, 80))
+}
+
+func (a *admin) alterTo(t *ghostTopic, name, value string, one bool) {
 	settings := config.Set{{Name: name, Value: value}}
 	var req kmsg.Request
-	if chance(a.rand, 80) {
+	if one {
 		ir := kmsg.NewPtrIncrementalAlterConfigsRequest()
 		r := kmsg.NewIncrementalAlterConfigsRequestResource()
 		r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeTopic, t.name
@@ -328,6 +378,10 @@ func (a *admin) deleteRecords(t *ghostTopic) {
 	if p.high > 0 && chance(a.rand, 70) {
 		offset = ident.Offset(a.rand.Int64N(int64(p.high) + 1))
 	}
+	a.deleteUpTo(t, p, offset)
+}
+
+func (a *admin) deleteUpTo(t *ghostTopic, p *ghostPartition, offset ident.Offset) {
 	req := kmsg.NewPtrDeleteRecordsRequest()
 	req.TimeoutMillis = int32(between(a.rand, 100*time.Millisecond, 2*time.Second) / time.Millisecond)
 	rt := kmsg.NewDeleteRecordsRequestTopic()

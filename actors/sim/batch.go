@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/troupe-broker/troupe/wire/ident"
 	"github.com/troupe-broker/troupe/wire/record"
@@ -27,6 +28,7 @@ type batch struct {
 	pid        int64
 	epoch      int16
 	sequence   int32
+	next       *batch // the one that follows it in its partition
 
 	acks       int16
 	attempts   int           // times it was sent
@@ -55,6 +57,7 @@ func (r *run) makeBatch(c *client, topic string, partition int32, size int, buil
 		build(w)
 	}
 	_, wall := c.clock.Now()
+	wall += ident.Millis(c.plan.Ahead / time.Millisecond)
 	count := 1 + c.rand.IntN(1+size/100)
 	for i := range count {
 		v := make([]byte, 12+c.rand.IntN(max(size/count, 13)))

@@ -11,24 +11,27 @@ type FaultKind uint8
 
 // The kinds of faults. Those that end the process are followed by a new start after a pause.
 const (
-	Kill        FaultKind = iota // kill -9 between two events
-	KillAt                       // kill -9 at the Nth operation on the disk from then on, in the middle of a turn
-	Power                        // the power fails
-	PowerAt                      // the power fails at the Nth operation on the disk
-	PowerAtSync                  // the power fails when the Nth sync has been done and nobody knows it yet
-	CleanStop                    // the broker is stopped in order
-	BrokenDisk                   // operations of the disk fail, by Rule
-	FullDisk                     // the disk has Room bytes left, then space again
-	SlowDisk                     // whatever waits for the disk takes long
-	CutLine                      // a connection breaks; the sides hear of it in their own time
-	LoseAnswer                   // a connection breaks in the moment in which an answer is written
-	HoldLine                     // nothing moves between a client and the broker
-	WallJump                     // somebody sets the broker's clock
-	Noise                        // index files are full of noise at the next start
+	Kill           FaultKind = iota // kill -9 between two events
+	KillAt                          // kill -9 at the Nth operation on the disk from then on, in the middle of a turn
+	Power                           // the power fails
+	PowerAt                         // the power fails at the Nth operation on the disk
+	PowerAtSync                     // the power fails when the Nth sync has been done and nobody knows it yet
+	CleanStop                       // the broker is stopped in order
+	BrokenDisk                      // operations of the disk fail, by Rule
+	FullDisk                        // the disk has Room bytes left, then space again
+	SlowDisk                        // whatever waits for the disk takes long
+	CutLine                         // a connection breaks; the sides hear of it in their own time
+	LoseAnswer                      // a connection breaks in the moment in which an answer is written
+	HoldLine                        // nothing moves between a client and the broker
+	WallJump                        // somebody sets the broker's clock
+	Noise                           // index files and producer snapshots are full of noise at the next start
+	TruncateAnswer                  // the broker's side closes a connection when N bytes of an answer are written
+	Ask                             // the first administrator asks for what Rule says; see admin.told
 )
 
-var faultWords = [...]string{
-	"kill", "kill at", "power", "power at", "power at sync", "stop", "broken disk", "full disk", "slow disk", "cut", "lose answer", "hold", "wall jump", "noise",
+var faultWords = []string{
+	"kill", "kill-at", "power", "power-at", "power-at-sync", "stop", "broken-disk", "full-disk", "slow-disk", "cut", "lose-answer", "hold", "wall-jump", "noise",
+	"truncate-answer", "ask",
 }
 
 // String is the word of the kind in plans.
@@ -40,33 +43,13 @@ type FaultPlan struct {
 	Kind   FaultKind
 	At     time.Duration // from the begin of the workload
 	For    time.Duration // of those that last
-	N      int           // which operation, from then on
-	Rule   string        // of a broken disk; see storetest.Injector
+	N      int           // which operation, from then on; how many bytes of an answer
+	Before string        // of Kill and Power: the Nth operation of this kind on a file like this, as in "sync *.log", is not done any more
+	Rule   string        // of a broken disk, see storetest.Injector; what to ask for
 	Room   int64         // of a full disk, in bytes
 	Jump   time.Duration
 	Pause  time.Duration // until the process is started again
 	Seed   uint64        // what a power cut leaves, whom a network fault hits
-}
-
-// String tells the fault.
-func (f *FaultPlan) String() string {
-	s := fmt.Sprintf("at %v %v", f.At, f.Kind)
-	switch f.Kind {
-	case KillAt, PowerAt, PowerAtSync:
-		s += fmt.Sprintf(" %d, start after %v", f.N, f.Pause)
-	case Kill, Power, CleanStop:
-		s += fmt.Sprintf(", start after %v", f.Pause)
-	case BrokenDisk:
-		s += fmt.Sprintf(" %q for %v", f.Rule, f.For)
-	case FullDisk:
-		s += fmt.Sprintf(", %d bytes left, for %v", f.Room, f.For)
-	case SlowDisk, HoldLine:
-		s += fmt.Sprintf(" for %v", f.For)
-	case WallJump:
-		s += fmt.Sprintf(" by %v", f.Jump)
-	case CutLine, LoseAnswer, Noise:
-	}
-	return s
 }
 
 // planFaults draws the faults: some kinds for each seed, that the promise under test allows.
@@ -88,8 +71,37 @@ func (p *Plan) planFaults(r *rand.Rand) {
 		f.Room = int64(r.IntN(one(r, 1, 3000, 30_000)))
 		f.Rule = brokenRule(r)
 		f.Jump = one(r, time.Duration(-1), 1) * between(r, time.Millisecond, one(r, time.Second, 10*time.Minute, 2*time.Hour)) // retention and expiry take days
+		f.tidy()
 		p.Faults = append(p.Faults, f)
 	}
+}
+
+// tidy clears what the kind of a fault does not use.
+func (f *FaultPlan) tidy() {
+	t := FaultPlan{Number: f.Number, Kind: f.Kind, At: f.At, Seed: f.Seed}
+	switch f.Kind {
+	case KillAt, PowerAt, PowerAtSync:
+		t.N, t.Pause = f.N, f.Pause
+	case Kill, Power, CleanStop:
+		t.Pause, t.Before, t.N = f.Pause, f.Before, f.N
+		if t.Before == "" {
+			t.N = 0
+		}
+	case BrokenDisk:
+		t.Rule, t.For = f.Rule, f.For
+	case FullDisk:
+		t.Room, t.For = f.Room, f.For
+	case SlowDisk, HoldLine:
+		t.For = f.For
+	case WallJump:
+		t.Jump = f.Jump
+	case TruncateAnswer:
+		t.N = f.N
+	case Ask:
+		t.Rule = f.Rule
+	case CutLine, LoseAnswer, Noise:
+	}
+	*f = t
 }
 
 // brokenRule draws how a disk fails.

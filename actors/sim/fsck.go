@@ -85,6 +85,7 @@ type batchRead struct {
 	at         int64
 	base, last ident.Offset
 	top        ident.Millis // greatest timestamp up to here
+	epoch      ident.LeaderEpoch
 }
 
 // partition reads a partition's log: batches without gaps or damage, from at most the log start to the log end.
@@ -94,6 +95,10 @@ func (c *checker) partition(p broker.PartitionState) error {
 	}
 	dir := path.Join(dataDir, p.String())
 	names, err := c.fs.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	epochs, err := c.epochs(dir)
 	if err != nil {
 		return err
 	}
@@ -121,6 +126,9 @@ func (c *checker) partition(p broker.PartitionState) error {
 		if n := len(s.batches); n > 0 {
 			next = s.batches[n-1].last + 1
 		}
+		if err := agree(epochs, s, p.Offsets.LogStart); err != nil {
+			return fmt.Errorf("segment %d: %w", base, err)
+		}
 		if c.noisy {
 			continue // noise in an index that nobody has needed may stay
 		}
@@ -130,6 +138,57 @@ func (c *checker) partition(p broker.PartitionState) error {
 	}
 	if next != p.Offsets.End {
 		return fmt.Errorf("the last segment ends at %d, the log at %d", next, p.Offsets.End)
+	}
+	return nil
+}
+
+// epochStart is a line of the epoch file.
+type epochStart struct {
+	epoch ident.LeaderEpoch
+	start ident.Offset
+}
+
+// epochs reads the epoch file: epochs and their starts rise.
+func (c *checker) epochs(dir string) ([]epochStart, error) {
+	b, err := c.read(path.Join(dir, "leader-epoch-checkpoint"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list []epochStart
+	for i, line := range strings.Split(strings.TrimSpace(string(b)), "\n") {
+		if i < 2 {
+			continue // version and count
+		}
+		var e epochStart
+		if _, err := fmt.Sscan(line, &e.epoch, &e.start); err != nil {
+			return nil, fmt.Errorf("the epoch file has the line %q: %w", line, err)
+		}
+		if n := len(list); n > 0 && (e.epoch <= list[n-1].epoch || e.start <= list[n-1].start) {
+			return nil, fmt.Errorf("the epoch file has epoch %d at %d after epoch %d at %d", e.epoch, e.start, list[n-1].epoch, list[n-1].start)
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+// agree verifies that the epoch of each batch at or above the log start is the one that the epoch file has for its offset.
+func agree(epochs []epochStart, s *segmentRead, start ident.Offset) error {
+	for _, b := range s.batches {
+		if b.base < start {
+			continue
+		}
+		e := ident.NoLeaderEpoch
+		for _, x := range epochs {
+			if x.start <= b.base {
+				e = x.epoch
+			}
+		}
+		if e != b.epoch {
+			return fmt.Errorf("the batch at %d is of epoch %d, the epoch file says %d: %v", b.base, b.epoch, e, epochs)
+		}
 	}
 	return nil
 }
@@ -153,7 +212,7 @@ func (c *checker) segment(dir string, base ident.Offset) (*segmentRead, error) {
 			return nil, fmt.Errorf("a batch of offset %d where %d is next", v.BaseOffset(), next)
 		}
 		top = max(top, v.MaxTimestamp())
-		s.batches = append(s.batches, batchRead{at: int64(len(b) - len(rest)), base: v.BaseOffset(), last: v.LastOffset(), top: top})
+		s.batches = append(s.batches, batchRead{at: int64(len(b) - len(rest)), base: v.BaseOffset(), last: v.LastOffset(), top: top, epoch: v.LeaderEpoch()})
 		next, rest = v.NextOffset(), more
 	}
 	return s, nil

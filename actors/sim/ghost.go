@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/troupe-broker/troupe/cluster/config"
 	"github.com/troupe-broker/troupe/wire/ident"
@@ -61,8 +62,13 @@ type ghostPartition struct {
 	start    ident.Offset // greatest log start that was told
 	startAt  ident.Instant
 	startMax ident.Offset // as far as somebody has asked to delete
-	era      int          // raised when unsynced records may have been lost
+
+	startKept ident.Offset // no death of the process, nor of the machine, takes the log start below it
+	era       int          // raised when unsynced records may have been lost
 }
+
+// retentionDefault is Kafka's default of retention.ms.
+const retentionDefault = 7 * 24 * time.Hour
 
 const anywhere = ident.Offset(math.MaxInt64)
 
@@ -74,7 +80,8 @@ func newGhost(r *run) *ghost {
 func (g *ghost) name(name string) *ghostName {
 	n := g.names[name]
 	if n == nil {
-		n = &ghostName{}
+		// Records of long ago are too old for the default of retention.ms.
+		n = &ghostName{forgets: slices.ContainsFunc(g.run.plan.Clients, func(c ClientPlan) bool { return c.Ahead < -retentionDefault })}
 		g.names[name] = n
 	}
 	return n
@@ -255,7 +262,8 @@ func (g *ghost) watermarks(t *ghostTopic, partition int32, sent ident.Instant, h
 }
 
 // killed takes in the death of the process. The page cache is as it was, unless the disk was broken: then what was not
-// synced may be gone. A log start that was told is durable a little later, as in Kafka: deleted records may come back.
+// synced may be gone. A log start that was told is durable a little later, as in Kafka: deleted records may come back,
+// but not those below the start that the disk has.
 func (g *ghost) killed(broken bool) {
 	if broken {
 		g.lose()
@@ -263,7 +271,16 @@ func (g *ghost) killed(broken bool) {
 	}
 	for _, t := range g.topics {
 		for _, p := range t.partitions {
-			p.start = 0
+			p.start = min(p.start, p.startKept)
+		}
+	}
+}
+
+// rested takes in that the broker was left alone, with a sound disk, for longer than anything takes that it does late.
+func (g *ghost) rested() {
+	for _, t := range g.topics {
+		for _, p := range t.partitions {
+			p.startKept = p.start
 		}
 	}
 }
@@ -298,7 +315,7 @@ func (p *ghostPartition) lose() (lost bool) {
 			lost = true
 		}
 	}
-	p.high, p.start = min(p.high, p.durable), 0
+	p.high, p.start = min(p.high, p.durable), min(p.start, p.startKept)
 	return lost
 }
 

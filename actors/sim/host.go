@@ -52,9 +52,10 @@ type host struct {
 
 // countdown ends the process at an operation of the disk.
 type countdown struct {
-	n     int
-	syncs bool // only these count
-	fire  func()
+	n        int
+	syncs    bool   // only these count
+	op, glob string // if set: only such operations on such files count, and the process ends before the last of them is done
+	fire     func()
 }
 
 func newHost(r *run) *host {
@@ -83,7 +84,7 @@ func (h *host) held(actor string) time.Duration {
 // point hears of each operation on the disk.
 func (h *host) point(p storetest.Point) {
 	c := h.countdown
-	if c == nil || h.node.Running() == nil || c.syncs && !strings.HasPrefix(p.Op, "sync") {
+	if c == nil || c.op != "" || h.node.Running() == nil || c.syncs && !strings.HasPrefix(p.Op, "sync") {
 		return
 	}
 	if c.n--; c.n > 0 {
@@ -91,6 +92,23 @@ func (h *host) point(p storetest.Point) {
 	}
 	h.countdown = nil
 	h.run.tell("in the middle of %s %s", p.Op, path.Base(p.Name))
+	c.fire()
+}
+
+// before hears of each operation on the disk before it is done.
+func (h *host) before(op, name string) {
+	c := h.countdown
+	if c == nil || c.op != op || h.node.Running() == nil {
+		return
+	}
+	if ok, err := path.Match(c.glob, path.Base(name)); !ok || err != nil {
+		return
+	}
+	if c.n--; c.n > 0 {
+		return
+	}
+	h.countdown = nil
+	h.run.tell("before %s %s", op, path.Base(name))
 	c.fire()
 }
 
@@ -115,7 +133,7 @@ func (h *host) start() {
 	}
 	h.inspection, h.serving, h.stopping = &broker.Inspection{}, false, false
 	b, err := broker.Start(broker.Options{Static: h.run.plan.Settings}, broker.World{
-		FS: h.injector, System: sys, Rand: h.run.world.Entropy(fmt.Sprintf("life/%d", life)), Log: h.run.log, BuildVersion: "simulated", Parallel: 1,
+		FS: storetest.Slow(h.injector, h.before), System: sys, Rand: h.run.world.Entropy(fmt.Sprintf("life/%d", life)), Log: h.run.log, BuildVersion: "simulated", Parallel: 1,
 		Inspection: h.inspection, BallastBytes: ballastBytes, RaftReserveBytes: raftReserveBytes,
 	})
 	switch {
@@ -218,6 +236,9 @@ func (h *host) step() error {
 	case <-h.broker.Failed():
 		err := h.broker.Failure()
 		h.run.tell("the broker gives up: %v", err)
+		if h.injector.Hits() == 0 {
+			h.run.fail("a broker with a sound disk lives", "it gives up: %v", err)
+		}
 		h.lastError = err
 		h.refusals++
 		h.kill()

@@ -3,10 +3,9 @@ package sim
 import (
 	"fmt"
 	"hash/fnv"
+	"math"
 	"math/rand/v2"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/troupe-broker/troupe/cluster/config"
@@ -25,8 +24,10 @@ const (
 	PromiseMixed
 )
 
+var promiseWords = []string{"synced", "cached", "mixed"}
+
 // String is the word of the promise in plans.
-func (p Promise) String() string { return [...]string{"synced", "cached", "mixed"}[p] }
+func (p Promise) String() string { return promiseWords[p] }
 
 // Plan is what a seed expands to: everything that is decided before a run begins. Each client and each fault has a
 // number, and draws from a stream of that number only, so that taking one out changes nothing else.
@@ -42,6 +43,15 @@ type Plan struct {
 	Faults   []FaultPlan
 	Weather  Weather
 	Disk     DiskPlan
+	Last     string   // how the last restart ends the process: kill, stop or power; "": the seed says
+	Expect   []Expect // of a story
+}
+
+// Expect is what has to be seen in a run, so that a story is known to have told what it is about.
+type Expect struct {
+	Reached string // a counter of the run; or
+	Logged  string // a part of a log line of the broker
+	Times   int    // at least so often
 }
 
 // TopicPlan is a topic that the first administrator creates.
@@ -64,10 +74,10 @@ const (
 	Hostile                      // sends what no client should
 )
 
+var clientWords = []string{"idempotent", "plain", "consumer", "admin", "curious", "hostile"}
+
 // String is the word of the kind in plans.
-func (k ClientKind) String() string {
-	return [...]string{"idempotent", "plain", "consumer", "admin", "curious", "hostile"}[k]
-}
+func (k ClientKind) String() string { return clientWords[k] }
 
 // ClientPlan is one client.
 type ClientPlan struct {
@@ -81,6 +91,8 @@ type ClientPlan struct {
 	Codec    int8
 	Sessions bool // a consumer uses fetch sessions
 	Patience time.Duration
+	First    int32         // an idempotent producer's first sequence
+	Ahead    time.Duration // of a producer's timestamps
 }
 
 // DiskPlan says what the disk is like when nothing is broken.
@@ -122,7 +134,26 @@ func NewPlan(seed uint64) *Plan {
 	p.planClients(r)
 	p.planWeather(r)
 	p.planFaults(stream(seed, "plan/faults"))
+	p.planRare(stream(seed, "plan/rare"))
 	return p
+}
+
+// planRare draws what only some worlds have. It draws from a stream of its own, so that the others stay what they were.
+func (p *Plan) planRare(r *rand.Rand) {
+	for i := range p.Clients {
+		c := &p.Clients[i]
+		if c.Kind == Idempotent && chance(r, 12) {
+			c.First = math.MaxInt32 - int32(r.IntN(60)) // the sequences wrap soon
+		}
+		if (c.Kind == Idempotent || c.Kind == Plain) && chance(r, 8) {
+			c.Ahead = one(r, 50*time.Minute, -50*time.Minute, -1000*time.Hour) // the default bound is an hour ahead
+		}
+	}
+	for range r.IntN(3) {
+		if chance(r, 30) {
+			p.Faults = append(p.Faults, FaultPlan{Number: len(p.Faults), Kind: TruncateAnswer, At: between(r, 0, p.Duration*9/10), N: 1 + r.IntN(60), Seed: r.Uint64()})
+		}
+	}
 }
 
 func (p *Plan) planBroker(r *rand.Rand) {
@@ -246,61 +277,4 @@ func (p *Plan) planWeather(r *rand.Rand) {
 		p.Weather.SegmentMax = one(r, 17, 100)
 	}
 	p.Weather.BufferMax = one(r, 400, 4<<10, 256<<10)
-}
-
-// String lists the plan, one thing a line.
-func (p *Plan) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d, promise %v, %v of work\n", p.Seed, p.Promise, p.Duration)
-	for _, e := range p.Settings {
-		fmt.Fprintf(&b, "  broker %s=%s\n", e.Name, e.Value)
-	}
-	fmt.Fprintf(&b, "  weather %+v\n  disk %+v\n", p.Weather, p.Disk)
-	for _, t := range p.Topics {
-		fmt.Fprintf(&b, "  topic %s, %d partitions", t.Name, t.Partitions)
-		for _, e := range t.Configs {
-			fmt.Fprintf(&b, " %s=%s", e.Name, e.Value)
-		}
-		b.WriteByte('\n')
-	}
-	for i := range p.Clients {
-		fmt.Fprintf(&b, "  c%d %v\n", p.Clients[i].Number, &p.Clients[i])
-	}
-	for i := range p.Faults {
-		fmt.Fprintf(&b, "  f%d %v\n", p.Faults[i].Number, &p.Faults[i])
-	}
-	return b.String()
-}
-
-// String tells what the client is like.
-func (c *ClientPlan) String() string {
-	s := fmt.Sprintf("%v, pause %v, patience %v", c.Kind, c.Pause, c.Patience)
-	switch c.Kind {
-	case Idempotent, Plain:
-		s += fmt.Sprintf(", acks %d, %d in flight, batches to %d bytes, codec %d", c.Acks, c.InFlight, c.Size, c.Codec)
-		if c.Kind == Plain {
-			s += fmt.Sprintf(", retry %v", c.Retry)
-		}
-	case Consumer:
-		s += fmt.Sprintf(", sessions %v", c.Sessions)
-	case Admin, Curious, Hostile:
-	}
-	return s
-}
-
-// Without is the plan without some of its things, by their names: c3, f1, …; half, quarter shorten the work.
-func (p *Plan) Without(names ...string) *Plan {
-	q := *p
-	gone := func(prefix string, n int) bool { return slices.Contains(names, fmt.Sprint(prefix, n)) }
-	q.Clients = slices.DeleteFunc(slices.Clone(p.Clients), func(c ClientPlan) bool { return gone("c", c.Number) })
-	q.Faults = slices.DeleteFunc(slices.Clone(p.Faults), func(f FaultPlan) bool { return gone("f", f.Number) })
-	for _, n := range names {
-		switch n {
-		case "half":
-			q.Duration /= 2
-		case "quarter":
-			q.Duration /= 4
-		}
-	}
-	return &q
 }

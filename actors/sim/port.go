@@ -22,6 +22,7 @@ type port struct {
 	client *client
 	stall  runtime.Alarm
 	lose   bool // break the connection instead of writing
+	allow  int  // not 0: close the connection when so many bytes are written
 	over   bool
 }
 
@@ -98,6 +99,15 @@ func (p *port) Write(vec [][]byte, _ bool) (int, error) {
 	}
 	total := 0
 	for _, b := range vec {
+		if p.allow > 0 {
+			if len(b) >= p.allow {
+				n, err := p.end.Write(b[:p.allow])
+				p.host.run.counted("answer truncated")
+				p.Close()
+				return total + n, errors.Join(err, io.ErrClosedPipe)
+			}
+			p.allow -= len(b)
+		}
 		n, err := p.end.Write(b)
 		total += n
 		if err != nil {

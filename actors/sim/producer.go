@@ -36,6 +36,7 @@ type lane struct {
 	held     bool     // something failed: nothing is sent before all that is in flight is back
 	gone     bool     // the topic was deleted
 	acks     int
+	newest   *batch // the last that was made
 }
 
 func newProducer(c *client) *producer { return &producer{client: c, pid: -1} }
@@ -100,7 +101,7 @@ func (p *producer) laneOf(t *ghostTopic, number int32) *lane {
 			break
 		}
 	}
-	l := &lane{topic: t, number: number}
+	l := &lane{topic: t, number: number, sequence: ident.Sequence(p.plan.First)}
 	p.lanes = append(p.lanes, l)
 	return l
 }
@@ -188,6 +189,9 @@ func (p *producer) next(l *lane) *batch {
 	if p.finishing || len(l.queue) >= 5 {
 		return nil
 	}
+	if p.plan.First != 0 && l.acks == 0 && len(l.queue) > 0 {
+		return nil // an unknown producer's batch is taken whatever its sequence is, so the first has to be there before the second
+	}
 	size := 1 + p.rand.IntN(p.plan.Size)
 	if p.plan.Kind != Idempotent {
 		b := p.run.makeBatch(p.client, l.topic.name, l.number, size, nil)
@@ -201,6 +205,10 @@ func (p *producer) next(l *lane) *batch {
 		w.ProducerID, w.ProducerEpoch, w.BaseSequence = ident.ProducerID(p.pid), ident.ProducerEpoch(p.epoch), l.sequence
 	})
 	b.idempotent, b.acks, b.pid, b.epoch, b.sequence = true, -1, p.pid, p.epoch, int32(l.sequence)
+	if l.newest != nil && l.newest.pid == b.pid {
+		l.newest.next = b
+	}
+	l.newest = b
 	l.sequence = l.sequence.Add(b.count)
 	l.queue = append(l.queue, b)
 	return b
@@ -343,7 +351,9 @@ func (p *producer) again(l *lane, b *batch) {
 }
 
 // outOfOrder is the answer when a batch before this one is missing. If one before it has failed, that is as it must be,
-// and both are sent again. Else the broker has forgotten what it knew, which only a restart or a deletion excuses.
+// and both are sent again. Else the broker has forgotten what it knew. Lost records excuse that, and a deletion; and after
+// a restart it knows only the newest batch of a producer, as Kafka does, so that it cannot place an older one which is
+// repeated.
 func (p *producer) outOfOrder(l *lane, b *batch, code wire.ErrorCode) {
 	if b.pid != p.pid {
 		l.remove(b)
@@ -352,7 +362,8 @@ func (p *producer) outOfOrder(l *lane, b *batch, code wire.ErrorCode) {
 	if len(l.queue) > 0 && l.queue[0] != b && code == wire.OutOfOrderSequenceNumber {
 		return
 	}
-	if b.lives == p.run.host.lives && l.topic.stable() && !p.run.forgets && !p.run.ghost.reborn(b.topic) {
+	older := b.next != nil && b.next.attempts > 0 && b.next.lives != p.run.host.lives
+	if !older && l.topic.stable() && !p.run.forgets && !p.run.ghost.reborn(b.topic) {
 		p.run.fail("sequences are remembered", "%s: batch %d, producer %d sequence %d, is the next one for %s-%d, and is answered %v", p.name, b.id, b.pid, b.sequence, b.topic, b.partition, code)
 		return
 	}
@@ -364,7 +375,7 @@ func (p *producer) outOfOrder(l *lane, b *batch, code wire.ErrorCode) {
 func (p *producer) reset() {
 	p.pid = -1
 	for _, l := range p.lanes {
-		l.sequence = 0
+		l.sequence, l.acks = ident.Sequence(p.plan.First), 0
 		rest := l.queue[:0]
 		for _, b := range l.queue {
 			if b.inFlight {

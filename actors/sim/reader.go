@@ -124,7 +124,7 @@ func (d *reader) ordered(b *batch, base ident.Offset) {
 	if b.idempotent {
 		key := producerKey{b.pid, b.epoch}
 		end, known := d.sequences[key]
-		if !known && d.from == 0 && b.sequence != 0 && !d.run.forgets && !d.run.ghost.reborn(b.topic) {
+		if !known && d.from == 0 && b.sequence != b.client.plan.First && !d.run.forgets && !d.run.ghost.reborn(b.topic) {
 			d.run.fail("sequences are contiguous", "%s-%d at %d: producer %d begins with sequence %d", d.topic.name, d.partition, base, b.pid, b.sequence)
 		}
 		if known && ident.Sequence(b.sequence) != end.next {

@@ -27,10 +27,10 @@ type Outcome struct {
 	Plan    *Plan
 	Hash    uint64
 	Steps   uint64
-	Took    time.Duration // of simulated time
-	Lives   int           // of the broker
-	Acks    int           // batches that were acknowledged
-	Counts  map[string]int
+	Took    time.Duration   // of simulated time
+	Lives   int             // of the broker
+	Acks    int             // batches that were acknowledged
+	Counts  map[string]int  // what was reached, and how often
 	Failure *ViolationError // nil: everything held
 	Story   []string        // the last things that happened
 }
@@ -195,9 +195,11 @@ func (r *run) live() {
 	finish(Consumer)
 	r.verify(1)
 	r.leave()
+	r.rest()
 	r.restart()
 	r.verify(2)
 	r.leave()
+	r.rest()
 	r.inspectDisk()
 }
 

@@ -44,6 +44,10 @@ func (r *run) verify(round int) {
 				r.fail("created topics stay", "nobody can read %s-%d (%s)", t.name, n, t.id)
 				return
 			}
+			if d.from < g.startKept {
+				r.fail("what was deleted stays deleted", "%s-%d begins at %d, it was told to begin at %d, long before the last restart", t.name, n, d.from, g.startKept)
+				return
+			}
 			g.missing(r, d.from, s.behind[g], d.read)
 		}
 	}

@@ -24,7 +24,10 @@ func (r *run) strike(f *FaultPlan) {
 	alive := h.node.Running() != nil
 	switch f.Kind {
 	case Kill, Power, CleanStop:
-		if alive {
+		if f.Before != "" {
+			op, glob, _ := strings.Cut(f.Before, " ")
+			h.countdown = &countdown{n: f.N, op: op, glob: glob, fire: func() { r.end(f.Kind, f) }}
+		} else if alive {
 			r.end(f.Kind, f)
 		}
 	case KillAt:
@@ -43,12 +46,15 @@ func (r *run) strike(f *FaultPlan) {
 	case SlowDisk:
 		h.slow = 20
 		r.lasts(f, func() { h.slow = 0 })
-	case CutLine, LoseAnswer:
+	case CutLine, LoseAnswer, TruncateAnswer:
 		if len(h.ports) > 0 {
 			p := h.ports[f.Seed%uint64(len(h.ports))]
-			if f.Kind == LoseAnswer {
+			switch f.Kind {
+			case LoseAnswer:
 				p.lose = true
-			} else {
+			case TruncateAnswer:
+				p.allow = f.N
+			default:
 				p.end.Cut()
 			}
 		}
@@ -60,6 +66,8 @@ func (r *run) strike(f *FaultPlan) {
 		h.node.Clock.Jump(f.Jump)
 	case Noise:
 		h.noise = f.Seed | 1
+	case Ask:
+		r.clients[0].script.(*admin).told(f.Rule)
 	}
 }
 
@@ -85,12 +93,12 @@ func (r *run) end(how FaultKind, f *FaultPlan) {
 	r.host.again(f.Pause)
 }
 
-// makeNoise overwrites index files, which are caches: whatever is in them, the broker starts right.
+// makeNoise overwrites index files and producer snapshots, which are caches: whatever is in them, the broker starts right.
 func (h *host) makeNoise(seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	for name := range strings.SplitSeq(h.disk.Dump(), "\n") {
 		name, rest, ok := strings.Cut(name, " ")
-		if !ok || !strings.HasSuffix(name, "index") {
+		if !ok || !strings.HasSuffix(name, "index") && !strings.HasSuffix(name, ".snapshot") {
 			continue
 		}
 		size := 0
@@ -112,6 +120,11 @@ func (r *run) restart() {
 	how := one(draw, Kill, CleanStop)
 	if r.plan.Promise != PromiseCached {
 		how = one(draw, Kill, CleanStop, Power, Power)
+	}
+	for _, k := range []FaultKind{Kill, CleanStop, Power} {
+		if k.String() == r.plan.Last {
+			how = k
+		}
 	}
 	r.tell("the last restart: %v", how)
 	stopped := false
