@@ -76,6 +76,13 @@ func (p *configPlan) resource(r config.Resource, change func(config.Set, *Resour
 		result.Err, result.Warnings = err, nil
 		return
 	}
+	if r.Type == config.GroupResource {
+		stack := config.Stack{Override: after, Cluster: p.image.Configs(config.Resource{Type: config.BrokerResource}), Static: p.c.options.Static}
+		if err := config.CheckGroup(stack); err != nil {
+			result.Err, result.Warnings = refuse(wire.InvalidConfig, "%v", err), nil
+			return
+		}
+	}
 	records := configRecords(r, before, after)
 	if len(records) == 0 {
 		return

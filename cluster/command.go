@@ -64,6 +64,9 @@ type NewTopic struct {
 	ReplicationFactor int16         // -1: default.replication.factor, or what Assignment says
 	Assignment        []Assignment  // manual placement; then both numbers above must be -1
 	Configs           []ConfigValue
+	// Internal is for a topic that brokers make for themselves: it takes as many replicas as there are live brokers when there are fewer than
+	// ReplicationFactor, and its configs are not judged as a user's would be.
+	Internal bool
 }
 
 // Assignment places one partition by hand; the first broker is the preferred leader.

@@ -63,5 +63,8 @@ func (c *Controller) checkFeature(u FeatureUpdate) *Error {
 // PeerVersion is the feature whose level says which messages brokers may send each other.
 const PeerVersion = "troupe.peer.version"
 
+// GroupVersion is the feature whose level says whether the newer protocol of consumer groups (KIP-848) is spoken: at 1 it is.
+const GroupVersion = "group.version"
+
 // essential tells whether a feature may never go down.
 func essential(name string) bool { return name == PeerVersion }

@@ -22,9 +22,12 @@ type Topic struct {
 // Internal tells whether this is one of Kafka's three internal topics.
 func (t *Topic) Internal() bool { return InternalTopic(t.Name) }
 
+// OffsetsTopic is the topic in which group coordinators keep what they know.
+const OffsetsTopic = "__consumer_offsets"
+
 // InternalTopic tells whether a name is that of one of Kafka's three internal topics.
 func InternalTopic(name string) bool {
-	return name == "__consumer_offsets" || name == "__transaction_state" || name == "__share_group_state"
+	return name == OffsetsTopic || name == "__transaction_state" || name == "__share_group_state"
 }
 
 // ReplicationFactor is the number of replicas of partition 0, which is what Kafka calls the topic's factor.

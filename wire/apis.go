@@ -1,6 +1,9 @@
 package wire
 
-import "strconv"
+import (
+	"math"
+	"strconv"
+)
 
 // Key is the number of a Kafka API.
 type Key int16
@@ -11,6 +14,15 @@ const (
 	KeyFetch                   Key = 1
 	KeyListOffsets             Key = 2
 	KeyMetadata                Key = 3
+	KeyOffsetCommit            Key = 8
+	KeyOffsetFetch             Key = 9
+	KeyFindCoordinator         Key = 10
+	KeyJoinGroup               Key = 11
+	KeyHeartbeat               Key = 12
+	KeyLeaveGroup              Key = 13
+	KeySyncGroup               Key = 14
+	KeyDescribeGroups          Key = 15
+	KeyListGroups              Key = 16
 	KeyApiVersions             Key = 18
 	KeyCreateTopics            Key = 19
 	KeyDeleteTopics            Key = 20
@@ -21,11 +33,15 @@ const (
 	KeyAlterConfigs            Key = 33
 	KeyDescribeLogDirs         Key = 35
 	KeyCreatePartitions        Key = 37
+	KeyDeleteGroups            Key = 42
 	KeyIncrementalAlterConfigs Key = 44
+	KeyOffsetDelete            Key = 47
 	KeyDescribeQuorum          Key = 55
 	KeyUpdateFeatures          Key = 57
 	KeyDescribeCluster         Key = 60
 	KeyDescribeProducers       Key = 61
+	KeyConsumerGroupHeartbeat  Key = 68
+	KeyConsumerGroupDescribe   Key = 69
 	KeyListConfigResources     Key = 74
 	KeyDescribeTopicPartitions Key = 75
 )
@@ -61,7 +77,7 @@ type API struct {
 	Key      Key
 	Name     string // Kafka's
 	Min, Max int16  // versions that are served
-	Flexible int16  // first version with compact lengths and tagged fields
+	Flexible int16  // first version with compact lengths and tagged fields; neverFlexible: none
 
 	// AdvertisedMin stands in ApiVersions for Min. It is lower for Produce only:
 	// older librdkafka takes the presence of version 0 for a sign that the broker
@@ -93,6 +109,9 @@ const (
 	fetchBytes = 4 << 20
 )
 
+// neverFlexible stands for the first flexible version of an API that has none.
+const neverFlexible = math.MaxInt16
+
 // table is what is served, in the order of the keys. To serve another API, add its
 // key above, its row here, and its handler; the tests compare the row with kmsg
 // and measure its amplification.
@@ -101,6 +120,15 @@ var table = [...]API{
 	{Key: KeyFetch, Name: "Fetch", Min: 4, Max: 18, Flexible: 12, AdvertisedMin: 4, Right: RightRead, BodyMax: fetchBytes, Amplification: 16},
 	{Key: KeyListOffsets, Name: "ListOffsets", Min: 1, Max: 11, Flexible: 6, AdvertisedMin: 1, Right: RightDescribe, BodyMax: longBytes, Amplification: 80},
 	{Key: KeyMetadata, Name: "Metadata", Min: 0, Max: 13, Flexible: 9, AdvertisedMin: 0, Right: RightDescribe, BodyMax: longBytes, Amplification: 120},
+	{Key: KeyOffsetCommit, Name: "OffsetCommit", Min: 2, Max: 10, Flexible: 8, AdvertisedMin: 2, Right: RightRead, BodyMax: longBytes, Amplification: 80},
+	{Key: KeyOffsetFetch, Name: "OffsetFetch", Min: 1, Max: 10, Flexible: 6, AdvertisedMin: 1, Right: RightDescribe, BodyMax: longBytes, Amplification: 80},
+	{Key: KeyFindCoordinator, Name: "FindCoordinator", Min: 0, Max: 6, Flexible: 3, AdvertisedMin: 0, Right: RightDescribe, BodyMax: fewBytes, Amplification: 80},
+	{Key: KeyJoinGroup, Name: "JoinGroup", Min: 0, Max: 9, Flexible: 6, AdvertisedMin: 0, Right: RightRead, BodyMax: longBytes, Amplification: 85},
+	{Key: KeyHeartbeat, Name: "Heartbeat", Min: 0, Max: 4, Flexible: 4, AdvertisedMin: 0, Right: RightRead, BodyMax: fewBytes, Amplification: 80},
+	{Key: KeyLeaveGroup, Name: "LeaveGroup", Min: 0, Max: 5, Flexible: 4, AdvertisedMin: 0, Right: RightRead, BodyMax: listBytes, Amplification: 85},
+	{Key: KeySyncGroup, Name: "SyncGroup", Min: 0, Max: 5, Flexible: 4, AdvertisedMin: 0, Right: RightRead, BodyMax: longBytes, Amplification: 85},
+	{Key: KeyDescribeGroups, Name: "DescribeGroups", Min: 0, Max: 6, Flexible: 5, AdvertisedMin: 0, Right: RightDescribe, BodyMax: listBytes, Amplification: 80},
+	{Key: KeyListGroups, Name: "ListGroups", Min: 0, Max: 5, Flexible: 3, AdvertisedMin: 0, Right: RightDescribe, BodyMax: fewBytes, Amplification: 80},
 	{Key: KeyApiVersions, Name: "ApiVersions", Min: 0, Max: 5, Flexible: 3, AdvertisedMin: 0, Right: RightNone, BodyMax: fewBytes, Amplification: 80},
 	{Key: KeyCreateTopics, Name: "CreateTopics", Min: 2, Max: 7, Flexible: 5, AdvertisedMin: 2, Right: RightCreate, BodyMax: listBytes, Amplification: 100},
 	{Key: KeyDeleteTopics, Name: "DeleteTopics", Min: 1, Max: 6, Flexible: 4, AdvertisedMin: 1, Right: RightDelete, BodyMax: listBytes, Amplification: 80},
@@ -111,11 +139,15 @@ var table = [...]API{
 	{Key: KeyAlterConfigs, Name: "AlterConfigs", Min: 0, Max: 2, Flexible: 2, AdvertisedMin: 0, Right: RightAlterConfigs, BodyMax: listBytes, Amplification: 100},
 	{Key: KeyDescribeLogDirs, Name: "DescribeLogDirs", Min: 1, Max: 5, Flexible: 2, AdvertisedMin: 1, Right: RightDescribe, BodyMax: listBytes, Amplification: 80},
 	{Key: KeyCreatePartitions, Name: "CreatePartitions", Min: 0, Max: 3, Flexible: 2, AdvertisedMin: 0, Right: RightAlter, BodyMax: listBytes, Amplification: 80},
+	{Key: KeyDeleteGroups, Name: "DeleteGroups", Min: 0, Max: 3, Flexible: 2, AdvertisedMin: 0, Right: RightDelete, BodyMax: listBytes, Amplification: 80},
 	{Key: KeyIncrementalAlterConfigs, Name: "IncrementalAlterConfigs", Min: 0, Max: 1, Flexible: 1, AdvertisedMin: 0, Right: RightAlterConfigs, BodyMax: listBytes, Amplification: 90},
+	{Key: KeyOffsetDelete, Name: "OffsetDelete", Min: 0, Max: 0, Flexible: neverFlexible, AdvertisedMin: 0, Right: RightDelete, BodyMax: longBytes, Amplification: 8},
 	{Key: KeyDescribeQuorum, Name: "DescribeQuorum", Min: 0, Max: 2, Flexible: 0, AdvertisedMin: 0, Right: RightDescribe, BodyMax: fewBytes, Amplification: 80},
 	{Key: KeyUpdateFeatures, Name: "UpdateFeatures", Min: 0, Max: 2, Flexible: 0, AdvertisedMin: 0, Right: RightAlter, BodyMax: fewBytes, Amplification: 80},
 	{Key: KeyDescribeCluster, Name: "DescribeCluster", Min: 0, Max: 2, Flexible: 0, AdvertisedMin: 0, Right: RightDescribe, BodyMax: fewBytes, Amplification: 80},
 	{Key: KeyDescribeProducers, Name: "DescribeProducers", Min: 0, Max: 0, Flexible: 0, AdvertisedMin: 0, Right: RightRead, BodyMax: listBytes, Amplification: 80},
+	{Key: KeyConsumerGroupHeartbeat, Name: "ConsumerGroupHeartbeat", Min: 0, Max: 1, Flexible: 0, AdvertisedMin: 0, Right: RightRead, BodyMax: longBytes, Amplification: 80},
+	{Key: KeyConsumerGroupDescribe, Name: "ConsumerGroupDescribe", Min: 0, Max: 1, Flexible: 0, AdvertisedMin: 0, Right: RightDescribe, BodyMax: listBytes, Amplification: 80},
 	{Key: KeyListConfigResources, Name: "ListConfigResources", Min: 0, Max: 1, Flexible: 0, AdvertisedMin: 0, Right: RightDescribeConfigs, BodyMax: fewBytes, Amplification: 80},
 	{Key: KeyDescribeTopicPartitions, Name: "DescribeTopicPartitions", Min: 0, Max: 0, Flexible: 0, AdvertisedMin: 0, Right: RightDescribe, BodyMax: longBytes, Amplification: 120},
 }

@@ -57,13 +57,13 @@ func TestTheTableAgreesWithKmsg(t *testing.T) {
 }
 
 func TestWhatIsNotServedIsNotFound(t *testing.T) {
-	for _, key := range []wire.Key{-1, 4, 8, 10, 11, 36, 68, 94, 127, 128, math.MaxInt16, math.MinInt16} {
+	for _, key := range []wire.Key{-1, 4, 7, 17, 24, 36, 76, 94, 127, 128, math.MaxInt16, math.MinInt16} {
 		if api, ok := wire.Lookup(key); ok || api != nil {
 			t.Errorf("key %d is served: %+v", key, api)
 		}
 	}
-	if got := wire.Key(10).String(); got != "key 10" {
-		t.Errorf("key 10 prints as %q", got)
+	if got := wire.Key(24).String(); got != "key 24" {
+		t.Errorf("key 24 prints as %q", got)
 	}
 }
 
@@ -91,8 +91,8 @@ func TestBodiesAreDecodedByTheTable(t *testing.T) {
 		}
 	}
 	var unsupported *wire.UnsupportedError
-	if _, err := wire.DecodeBody(10, 0, nil); !errors.As(err, &unsupported) || unsupported.API != nil {
-		t.Errorf("FindCoordinator: %v", err)
+	if _, err := wire.DecodeBody(24, 0, nil); !errors.As(err, &unsupported) || unsupported.API != nil {
+		t.Errorf("AddPartitionsToTxn: %v", err)
 	}
 }
 

@@ -82,7 +82,7 @@ func TestBadFramesAreRefusedAsSoonAsTheyShow(t *testing.T) {
 		{"above the limit", wire.Scanner{Limit: 1000}, frame(1001, 0, 0)[:4], wire.CodeFrameTooLarge},
 		{"above the limit before authentication", wire.Scanner{Limit: 1000, Early: true}, frame(1001, 0, 0)[:4], wire.CodeFrameEarly},
 		{"above the API's limit", wire.Scanner{Limit: math.MaxInt32}, frame(64<<10+1, 18, 0), wire.CodeFrameOfAPI},
-		{"a key that is not served", wire.Scanner{Limit: 1000}, frame(100, 10, 0), wire.CodeNotServed},
+		{"a key that is not served", wire.Scanner{Limit: 1000}, frame(100, 24, 0), wire.CodeNotServed},
 		{"a negative key", wire.Scanner{Limit: 1000}, frame(100, -1, 0), wire.CodeNotServed},
 		{"Produce version 2", wire.Scanner{Limit: 1000}, frame(100, 0, 2), wire.CodeNotServed},
 		{"a negative version", wire.Scanner{Limit: 1000}, frame(100, 3, -1), wire.CodeNotServed},
@@ -171,9 +171,9 @@ func TestAnUnknownVersionOfApiVersionsKeepsItsHeader(t *testing.T) {
 	if h, _, err := wire.ParseRequestHeader(b); !errors.As(err, &unsupported) || h.API != nil {
 		t.Errorf("Metadata: %+v, %v", h, err)
 	}
-	b[1] = 10
-	if _, _, err := wire.ParseRequestHeader(b); !errors.As(err, &unsupported) || unsupported.API != nil || !strings.Contains(err.Error(), "key 10") {
-		t.Errorf("FindCoordinator: %v", err)
+	b[1] = 24
+	if _, _, err := wire.ParseRequestHeader(b); !errors.As(err, &unsupported) || unsupported.API != nil || !strings.Contains(err.Error(), "key 24") {
+		t.Errorf("AddPartitionsToTxn: %v", err)
 	}
 }
 

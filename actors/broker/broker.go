@@ -103,6 +103,7 @@ func (b *Broker) openMetadata(dir *store.Directory, v *config.BrokerValues) (*st
 		return cluster.Promise{
 			ClusterID: ident.ClusterID(base64.RawURLEncoding.EncodeToString(id[:])),
 			Voters:    []cluster.Voter{{Node: meta.Node, Broker: meta.Broker, Directory: meta.Directory}},
+			Features:  founded,
 		}, nil
 	})
 	if err != nil {

@@ -64,11 +64,11 @@ func (p *partitionActor) persist(t *runtime.Turn, w *partition.Write) {
 
 // writeBatch appends the batch of the current message and tells the machine what came of it.
 func (p *partitionActor) writeBatch(t *runtime.Turn, w *partition.Write) {
-	m := p.current.(*produceWrite)
-	m.batch.SetBaseOffset(w.Offset)
-	m.batch.SetLeaderEpoch(w.LeaderEpoch)
+	_, batch := p.current.(batchWrite).appending()
+	batch.SetBaseOffset(w.Offset)
+	batch.SetLeaderEpoch(w.LeaderEpoch)
 	p.writing = true
-	err := p.file.Append(m.batch, p.now.Wall)
+	err := p.file.Append(batch, p.now.Wall)
 	p.writing = false
 	if err != nil {
 		p.failed.Code = wire.KafkaStorageError
@@ -81,8 +81,8 @@ func (p *partitionActor) writeBatch(t *runtime.Turn, w *partition.Write) {
 		return
 	}
 	s := &p.replica.stats
-	s.appendedBytes.Add(int64(len(m.batch)))
-	s.appendedRecords.Add(int64(m.batch.Count()))
+	s.appendedBytes.Add(int64(len(batch)))
+	s.appendedRecords.Add(int64(batch.Count()))
 	s.appendedBatches.Add(1)
 	p.machine.Step(p.now, &p.appended, &p.out)
 	if n := p.file.Segments(); n != p.segments {
@@ -96,21 +96,15 @@ func (p *partitionActor) writeBatch(t *runtime.Turn, w *partition.Write) {
 // reply sends an answer to whoever waits for it.
 func (p *partitionActor) reply(t *runtime.Turn, r *partition.Reply) {
 	switch m := p.waiter(r.Request).(type) {
-	case *produceWrite:
-		p.replyAppend(t, m, r)
+	case batchWrite:
+		m.appended(t, r)
 	case *fetchRead:
 		p.replyFetch(t, m, r)
+	case *groupRead:
+		p.replyGroups(t, m, r)
 	case *question:
 		p.replyQuestion(t, m, r)
 	}
-}
-
-func (p *partitionActor) replyAppend(t *runtime.Turn, w *produceWrite, r *partition.Reply) {
-	w.Code = r.Code
-	w.BaseOffset, w.LogAppendTime, w.LogStart = r.Append.BaseOffset, r.Append.LogAppendTime, r.Append.LogStart
-	w.Leader, w.LeaderEpoch = r.Leader, r.LeaderEpoch
-	w.turnBack()
-	_ = t.Send(w.session, w) // a session that is gone has nobody to tell
 }
 
 // replyFetch reads what the machine allows and sends it.

@@ -6,6 +6,9 @@ const (
 	codeReplicaOffline = "TRP-2102" // a replica is offline
 	codeDamage         = "TRP-2103" // damaged records were found
 	codeDiskFull       = "TRP-2104" // produce refused: no space
+	codeGroupLoad      = "TRP-2105" // the groups of a partition cannot be loaded
+	codeGroupAppend    = "TRP-2106" // group records could not be committed
+	codeGroupRecord    = "TRP-2107" // a group record cannot be read
 	codeMetadataLost   = "TRP-4101" // the metadata log is missing or cannot be written
 	codeUnclean        = "TRP-4102" // a leader that may miss records
 	codeRegistration   = "TRP-4103" // the controller refuses the broker

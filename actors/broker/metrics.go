@@ -26,6 +26,7 @@ type metrics struct {
 	refused  atomic.Int64 // connections
 	closed   atomic.Int64 // by this side, for a reason
 	open     atomic.Int64
+	groups   groupCounters
 }
 
 // keysMax bounds the API keys that are counted.

@@ -79,5 +79,8 @@ func creditSize(v *config.BrokerValues) int64 {
 	return max(v.QueuedRequestBytesMax, creditMin)
 }
 
-// features are what this build can serve. There are none to finalise yet: what a client sees is what is served.
-var features []cluster.FeatureRange
+// features are what this build can serve, by name.
+var features = []cluster.FeatureRange{{Name: cluster.GroupVersion, Min: 0, Max: 1}}
+
+// founded are the features that a new cluster begins with. An older one gets them by UpdateFeatures.
+var founded = []cluster.FeatureLevel{{Name: cluster.GroupVersion, Level: 1}}

@@ -10,6 +10,7 @@ import (
 	"github.com/troupe-broker/troupe/store"
 	"github.com/troupe-broker/troupe/wire"
 	"github.com/troupe-broker/troupe/wire/ident"
+	"github.com/troupe-broker/troupe/wire/record"
 )
 
 // partitionActor is one hosted replica: a partition.Machine that decides, a store.Log that keeps, and this shell, which does what the machine asks.
@@ -60,7 +61,7 @@ type partitionActor struct {
 	configure partition.Configure
 }
 
-// Messages of a partition, besides produceWrite, fetchRead, unpark and question.
+// Messages of a partition, besides produceWrite, fetchRead, unpark, question, groupWrite and groupRead.
 type (
 	// becomePartition is the partition's newest record in the metadata, or another registration of one of its replicas.
 	becomePartition struct{ command *partition.Become }
@@ -148,6 +149,10 @@ func (p *partitionActor) take(t *runtime.Turn, m runtime.Message) {
 	switch m := m.(type) {
 	case *produceWrite:
 		p.append(t, m)
+	case *groupWrite:
+		p.append(t, m)
+	case *groupRead:
+		p.readGroups(t, m)
 	case *fetchRead:
 		p.fetch(t, m)
 	case *unpark:
@@ -176,7 +181,7 @@ func (p *partitionActor) take(t *runtime.Turn, m runtime.Message) {
 // asks tells whether a message is a client's. Clients wait until what recovery found is durable: before, the high watermark is lower than they were told.
 func asks(m runtime.Message) bool {
 	switch m.(type) {
-	case *produceWrite, *fetchRead, *unpark, *question:
+	case *produceWrite, *groupWrite, *groupRead, *fetchRead, *unpark, *question:
 		return true
 	}
 	return false
@@ -268,15 +273,22 @@ func (p *partitionActor) waiter(id ident.RequestID) runtime.Message {
 	return m
 }
 
+// batchWrite is a message that brings a batch: a client's produceWrite or a coordinator's groupWrite. It goes back with the outcome.
+type batchWrite interface {
+	runtime.Message
+	appending() (*partition.Append, record.View)
+	appended(t *runtime.Turn, r *partition.Reply) // the machine's answer
+	offline(t *runtime.Turn, code wire.ErrorCode) // there is no machine
+}
+
 // append appends a batch.
-func (p *partitionActor) append(t *runtime.Turn, w *produceWrite) {
+func (p *partitionActor) append(t *runtime.Turn, w batchWrite) {
+	command, _ := w.appending()
 	if p.machine == nil {
-		w.Refuse(p.refusal, "the replica is offline on this broker")
-		w.turnBack()
-		_ = t.Send(w.session, w)
+		w.offline(t, p.refusal)
 		return
 	}
-	p.ask(t, w, w.command.Request, &w.command)
+	p.ask(t, w, command.Request, command)
 }
 
 // fetch reads, or waits for something to read.

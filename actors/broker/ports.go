@@ -54,6 +54,7 @@ func (p *ports) ListOffset(place handler.Place, q handler.ListOffset, answer fun
 			answer(handler.ListedOffset{Code: a.reply.Code, Offset: ident.NoOffset, Timestamp: ident.NoTimestamp, LeaderEpoch: ident.NoLeaderEpoch})
 			return
 		}
+		p.listed(place, q.Timestamp, a.at.Offset)
 		answer(handler.ListedOffset{Offset: a.at.Offset, Timestamp: a.at.Timestamp, LeaderEpoch: a.at.Epoch})
 	})
 }

@@ -62,6 +62,25 @@ func (w *produceWrite) turnBack() {
 	w.batch, w.bytes, w.back = nil, 0, true
 }
 
+// appending implements batchWrite.
+func (w *produceWrite) appending() (*partition.Append, record.View) { return &w.command, w.batch }
+
+// appended implements batchWrite.
+func (w *produceWrite) appended(t *runtime.Turn, r *partition.Reply) {
+	w.Code = r.Code
+	w.BaseOffset, w.LogAppendTime, w.LogStart = r.Append.BaseOffset, r.Append.LogAppendTime, r.Append.LogStart
+	w.Leader, w.LeaderEpoch = r.Leader, r.LeaderEpoch
+	w.turnBack()
+	_ = t.Send(w.session, w) // a session that is gone has nobody to tell
+}
+
+// offline implements batchWrite.
+func (w *produceWrite) offline(t *runtime.Turn, code wire.ErrorCode) {
+	w.Refuse(code, "the replica is offline on this broker")
+	w.turnBack()
+	_ = t.Send(w.session, w)
+}
+
 // landed books a write that came back after its session had stopped. The last one lets go of the request.
 func (op *produceOp) landed() {
 	if op.left.Add(-1) == 0 {

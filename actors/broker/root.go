@@ -35,6 +35,7 @@ type rootActor struct {
 	table    *topicTable    // being edited; nil between changes
 	current  bool           // caught up: what changes now is news
 	image    *cluster.Image // newest, while not current
+	world    *groupsWorld   // what coordinators know; nil: there were none yet
 }
 
 // Messages of Root.
@@ -121,6 +122,9 @@ func (r *rootActor) apply(t *runtime.Turn, c *committed) {
 		if pd.To != nil && pd.From != nil {
 			r.changePartition(t, c.image, pd)
 		}
+	}
+	if r.world != nil {
+		r.tellCoordinators(t, c.image, d)
 	}
 	r.publish()
 	r.tellApplied(t)
@@ -227,8 +231,13 @@ func (r *rootActor) changePartition(t *runtime.Turn, image *cluster.Image, d clu
 	e := *old
 	e.image = d.Topic
 	table.put(&e)
-	if rep := e.replicas[d.Partition]; rep != nil {
-		_ = t.Send(rep.ref, &becomePartition{command: r.becomeOf(image, d.To)}) // one that has stopped leads nothing
+	rep := e.replicas[d.Partition]
+	if rep == nil {
+		return
+	}
+	_ = t.Send(rep.ref, &becomePartition{command: r.becomeOf(image, d.To)}) // one that has stopped leads nothing
+	if rep.coordinator != nil && (d.From.Leader != d.To.Leader || d.From.LeaderEpoch != d.To.LeaderEpoch) {
+		_ = t.Send(rep.coordinator, &leadPartition{leading: d.To.Leader == r.shared.identity.Broker}) // the same
 	}
 }
 
@@ -245,6 +254,9 @@ func (r *rootActor) removeTopic(t *runtime.Turn, topic *cluster.Topic) {
 			continue
 		}
 		delete(r.unready, rep)
+		if rep.coordinator != nil {
+			rep.coordinator.Stop()
+		}
 		if r.held[rep.tp] == rep {
 			delete(r.held, rep.tp)
 			rep.ref.Stop() // it never opened its log
@@ -285,6 +297,9 @@ func (r *rootActor) spawn(t *runtime.Turn, image *cluster.Image, topic *cluster.
 	}
 	rep.ref = ref
 	r.unready[rep] = struct{}{}
+	if topic.Name == cluster.OffsetsTopic {
+		r.spawnCoordinator(t, image, topic, rep)
+	}
 	return rep
 }
 

@@ -38,6 +38,7 @@ type shared struct {
 	credit  *creditPool
 	buffers *buffers
 	fetches *fetchSessions
+	jumpers jumpers
 	random  *entropy
 	metrics *metrics
 	facts   *facts

@@ -39,6 +39,8 @@ type replica struct {
 	dir   *dataDir
 	flush flushLink
 	stats replicaStats
+
+	coordinator *runtime.Ref // of the groups that hash to it; nil but for a partition of the offsets topic
 }
 
 // replicaStats are the counters of one replica, written in its turns and read by anybody.

@@ -35,6 +35,7 @@ type BrokerValues struct {
 	ProducerIDExpiryMs    int64
 	ProducerIDCheckMs     int64
 	ValidationDepth       string // header, default or full
+	Groups                GroupValues
 }
 
 // BrokerOf resolves all honoured broker keys and checks what only shows when keys are held together. The error is an *Error with code TRP-1003 or
@@ -73,6 +74,10 @@ func BrokerOf(s Stack) (BrokerValues, error) {
 		return BrokerValues{}, err
 	}
 	if err := v.listen(s); err != nil {
+		return BrokerValues{}, err
+	}
+	var err error
+	if v.Groups, err = groupsOf(s); err != nil {
 		return BrokerValues{}, err
 	}
 	if v.HeartbeatMs >= v.SessionMs {

@@ -135,6 +135,32 @@ func oneVoter(v Value) string {
 	return ""
 }
 
+// assignors wants names of assignors that there are.
+func assignors(v Value) string {
+	for i, w := range v.Words {
+		if w != "uniform" && w != "range" || slices.Contains(v.Words[:i], w) {
+			return "it must be a list of uniform and range; assignors of your own cannot be loaded"
+		}
+	}
+	if len(v.Words) == 0 {
+		return "it must name at least one assignor"
+	}
+	return ""
+}
+
+// rebalanceProtocols wants what Kafka allows, classic among it.
+func rebalanceProtocols(v Value) string {
+	for _, w := range v.Words {
+		if w != "classic" && w != "consumer" && w != "streams" && w != "share" {
+			return "it must be a list of classic, consumer, streams and share"
+		}
+	}
+	if !slices.Contains(v.Words, "classic") {
+		return "it must name classic, which cannot be switched off"
+	}
+	return ""
+}
+
 // offsetReset wants a word of share.auto.offset.reset.
 func offsetReset(v Value) string {
 	if v.Text != "earliest" && v.Text != "latest" && !strings.HasPrefix(v.Text, "by_duration:P") {

@@ -77,6 +77,7 @@ func other(k *Key) string {
 		"log.message.timestamp.type": "LogAppendTime", "broker.rack": "r", "log.dir": "d", "log.dirs": "d", "metrics.listen": "a:1",
 		"listeners": "PLAINTEXT://b:1", "advertised.listeners": "PLAINTEXT://c:2", "validation.depth": "full",
 		"listener.security.protocol.map": "OTHER:PLAINTEXT", "controller.listener.names": "PLAINTEXT",
+		"group.coordinator.rebalance.protocols": "classic", "group.consumer.assignors": "range", "group.consumer.migration.policy": "disabled",
 	}[k.Name]
 }
 

@@ -67,6 +67,8 @@ type Client struct {
 	Principal       string // "User:ANONYMOUS" without authentication
 	SoftwareName    string // as told by ApiVersions v3+, checked; empty before
 	SoftwareVersion string
+
+	host string // of Host
 }
 
 // Name notes the client id of a request. It allocates only when the id changes.

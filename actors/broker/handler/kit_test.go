@@ -10,6 +10,7 @@ import (
 	"github.com/troupe-broker/troupe/actors/broker/handler"
 	"github.com/troupe-broker/troupe/cluster"
 	"github.com/troupe-broker/troupe/cluster/config"
+	"github.com/troupe-broker/troupe/group/coord"
 	"github.com/troupe-broker/troupe/wire"
 	"github.com/troupe-broker/troupe/wire/ident"
 )
@@ -29,6 +30,8 @@ func newKit(t *testing.T, records ...cluster.Record) *kit {
 	t.Helper()
 	k := &kit{t: t, image: cluster.NewImage(), client: handler.Client{Listener: "PLAINTEXT"}, now: handler.Now{Mono: 1000, Wall: 5000}}
 	k.ports.t = t
+	k.ports.image = func() *cluster.Image { return k.image }
+	k.ports.offsetsTopic = func() wire.ErrorCode { return wire.NoError }
 	k.apply(records...)
 	return k
 }
@@ -114,6 +117,13 @@ type ports struct {
 	producers     func(handler.Place) handler.DescribedProducers
 	producerID    func() (ident.ProducerID, wire.ErrorCode)
 	directories   func() []handler.Directory
+	coordinator   func(group string, c coord.Command) coord.Answer
+	coordinators  func(c coord.Command) []coord.Answer
+	offsetsTopic  func() wire.ErrorCode
+	image         func() *cluster.Image
+	watermarks    func(handler.Place) (start, high ident.Offset)
+	asked         []coord.Command // of coordinators, as they came
+	told          []*coord.FetchOffsetsReply
 	random        byte
 	commands      []cluster.Command // as they came
 	producersOnce int               // producer questions open at the same time, at most
@@ -163,6 +173,34 @@ func (p *ports) ProducerID(answer func(ident.ProducerID, wire.ErrorCode)) {
 
 func (p *ports) Directories(answer func([]handler.Directory)) {
 	p.later(func() { answer(p.directories()) })
+}
+
+func (p *ports) Coordinator(group string, c coord.Command, answer func(coord.Answer)) {
+	p.asked = append(p.asked, c)
+	if p.coordinator == nil {
+		p.t.Fatalf("the coordinator of %q was asked %T", group, c)
+	}
+	p.later(func() { answer(p.coordinator(group, c)) })
+}
+
+func (p *ports) Coordinators(c coord.Command, answer func([]coord.Answer)) {
+	p.asked = append(p.asked, c)
+	p.later(func() { answer(p.coordinators(c)) })
+}
+
+func (p *ports) OffsetsTopic(answer func(*cluster.Image, wire.ErrorCode)) {
+	p.later(func() { answer(p.image(), p.offsetsTopic()) })
+}
+
+func (p *ports) HighWatermark(place handler.Place) (start, high ident.Offset) {
+	if p.watermarks == nil {
+		return ident.NoOffset, ident.NoOffset
+	}
+	return p.watermarks(place)
+}
+
+func (p *ports) FetchedOffsets(_ *coord.FetchOffsets, told *coord.FetchOffsetsReply) {
+	p.told = append(p.told, told)
 }
 
 func (p *ports) Random(b []byte) {

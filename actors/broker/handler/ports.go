@@ -2,6 +2,7 @@ package handler
 
 import (
 	"github.com/troupe-broker/troupe/cluster"
+	"github.com/troupe-broker/troupe/group/coord"
 	"github.com/troupe-broker/troupe/wire"
 	"github.com/troupe-broker/troupe/wire/ident"
 )
@@ -30,6 +31,23 @@ type Ports interface {
 
 	// Directories tells the state of the data directories and what lies in them (API 35).
 	Directories(answer func([]Directory))
+
+	// Coordinator hands a command to the coordinator of a group. When that cannot take it now, the answer is a *coord.ErrorReply. A command must not
+	// alias the request's frame: the coordinator keeps what it is given.
+	Coordinator(group string, command coord.Command, answer func(coord.Answer))
+
+	// Coordinators asks all coordinators on this broker the same, and brings their answers in a fixed order.
+	Coordinators(command coord.Command, answer func([]coord.Answer))
+
+	// OffsetsTopic sees to it that the topic exists in which coordinators keep what they know. With NONE, image has it.
+	OffsetsTopic(answer func(image *cluster.Image, code wire.ErrorCode))
+
+	// HighWatermark tells, at once, log start and high watermark of a partition that this broker leads; -1 when it does not.
+	HighWatermark(p Place) (start, high ident.Offset)
+
+	// FetchedOffsets tells what a client heard about committed offsets: where it has none it can use, it will ask for an offset by a special timestamp
+	// (auto.offset.reset), and the group's coordinator wants to know the answer.
+	FetchedOffsets(asked *coord.FetchOffsets, told *coord.FetchOffsetsReply)
 
 	// Random fills b from the broker's source of randomness, at once: topic ids and the entropy of placements.
 	Random(b []byte)

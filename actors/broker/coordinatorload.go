@@ -1,0 +1,263 @@
+package broker
+
+import (
+	"errors"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/troupe-broker/troupe/actors/runtime"
+	"github.com/troupe-broker/troupe/group"
+	"github.com/troupe-broker/troupe/group/coord"
+	"github.com/troupe-broker/troupe/group/records"
+	"github.com/troupe-broker/troupe/partition"
+	"github.com/troupe-broker/troupe/store"
+	"github.com/troupe-broker/troupe/wire"
+	"github.com/troupe-broker/troupe/wire/ident"
+	"github.com/troupe-broker/troupe/wire/record"
+)
+
+// groupLoad is the making of a shard from the log. The coordinator asks the partition for one region after the other (groupRead) and has the I/O pool read
+// and apply each (loadGroups); the shard belongs to the pool meanwhile.
+//
+// The end is the log end as it was when the load began, and what lies below it has to be committed first: a batch of a shard that was dropped may be in the
+// log, and what becomes of it must be known.
+type groupLoad struct {
+	shard *group.Shard
+	known *groupsWorld // what the shard was made with
+	next  ident.Offset
+	end   ident.Offset // -1: the partition has not said
+	began ident.Instant
+
+	applied, unknown, bad int64
+	lastUnknown           error
+}
+
+// groupRead asks the partition for the next region of a load, and comes back with it.
+type groupRead struct {
+	coordinator *runtime.Ref
+	load        *groupLoad
+	command     partition.Fetch
+	region      store.Region
+	start, end  ident.Offset // of the log
+	code        wire.ErrorCode
+	back        bool
+}
+
+// Bytes implements runtime.Message.
+func (*groupRead) Bytes() int { return 0 }
+
+// Reject implements runtime.Rejecter.
+func (r *groupRead) Reject(err error) {
+	if r.back {
+		r.region.Release() // the coordinator has stopped
+		return
+	}
+	r.back, r.code = true, refusalOf(err)
+	_ = r.coordinator.Post(r)
+}
+
+// readGroups reads for a coordinator.
+func (p *partitionActor) readGroups(t *runtime.Turn, r *groupRead) {
+	if p.machine == nil {
+		r.back, r.code = true, p.refusal
+		_ = t.Send(r.coordinator, r)
+		return
+	}
+	o := p.machine.Offsets()
+	r.start, r.end = o.LogStart, o.End
+	r.command.From = max(r.command.From, o.LogStart)
+	p.ask(t, r, r.command.Request, &r.command)
+}
+
+// replyGroups reads what the machine allows and sends it.
+func (p *partitionActor) replyGroups(t *runtime.Turn, r *groupRead, reply *partition.Reply) {
+	r.back, r.code = true, reply.Code
+	if f := &reply.Fetch; r.code == wire.NoError && f.From < f.UpTo {
+		region, err := p.file.Read(f.From, f.UpTo, int(f.BytesMax), true)
+		if err != nil {
+			r.code = p.readRefusal(t, err)
+		}
+		r.region = region
+	}
+	_ = t.Send(r.coordinator, r)
+}
+
+// begin begins a load.
+func (c *coordinatorActor) begin(t *runtime.Turn) {
+	c.state = coordinatorLoading
+	c.load = &groupLoad{shard: group.New(*c.world.config, c.world.topics), known: c.world, end: ident.NoOffset, began: c.now.Mono}
+	c.readOn(t)
+}
+
+// readOn asks for the next region.
+func (c *coordinatorActor) readOn(t *runtime.Turn) {
+	c.ids++
+	_ = t.Send(c.replica.ref, &groupRead{ // Reject answers
+		coordinator: t.Self(), load: c.load,
+		command: partition.Fetch{
+			Request: groupRequest | c.ids, From: c.load.next, BytesMax: c.world.values.LoadBufferBytes, Isolation: partition.ReadUncommitted,
+			CurrentLeaderEpoch: ident.NoLeaderEpoch, LastFetchedEpoch: ident.NoLeaderEpoch,
+		},
+	})
+}
+
+// commitWait is the pause before the partition is asked again for what is not committed yet.
+const commitWait = 10 * ident.Instant(time.Millisecond)
+
+// read goes on with a load.
+func (c *coordinatorActor) read(t *runtime.Turn, r *groupRead) {
+	l := c.load
+	if l == nil || r.load != l {
+		r.region.Release() // another load began meanwhile
+		return
+	}
+	if r.code != wire.NoError {
+		if c.leading {
+			c.log.Warn().Str("error", r.code.String()).Int64("offset", int64(l.next)).Msg(codeGroupLoad + ": the groups of the partition cannot be loaded; it is tried again and again")
+		}
+		c.fail(t, wire.CoordinatorNotAvailable)
+		return
+	}
+	l.next = max(l.next, r.start)
+	if l.end == ident.NoOffset {
+		l.end = r.end
+	}
+	switch {
+	case r.region.Len() > 0:
+		_ = c.shared.pool.give(t, &loadGroups{coordinator: t.Self(), load: l, region: r.region, buffers: c.shared.buffers, log: c.log}) // Reject answers
+	case l.next < l.end:
+		c.retry = c.now.Mono + commitWait
+	default:
+		c.serve(t)
+	}
+}
+
+// loadGroups applies a region to the shard of a load, on the I/O pool.
+type loadGroups struct {
+	coordinator *runtime.Ref
+	load        *groupLoad
+	region      store.Region
+	buffers     *buffers
+	log         zerolog.Logger
+}
+
+// loadedGroups tells that it is done.
+type loadedGroups struct {
+	load *groupLoad
+	err  error
+}
+
+// Bytes implements runtime.Message.
+func (*loadGroups) Bytes() int   { return 0 }
+func (*loadedGroups) Bytes() int { return 0 }
+
+// Reject implements runtime.Rejecter.
+func (j *loadGroups) Reject(err error) {
+	j.region.Release()
+	_ = j.coordinator.Post(&loadedGroups{load: j.load, err: err}) // one that has stopped loads nothing
+}
+
+// do implements job.
+func (j *loadGroups) do(t *runtime.Turn) {
+	n := j.region.Len()
+	buf := j.buffers.get(n)
+	_, err := j.region.ReadAt(buf[:n], 0)
+	if err == nil {
+		j.apply(buf[:n])
+		j.load.next = j.region.Next()
+	}
+	j.buffers.put(buf)
+	j.region.Release()
+	_ = t.Send(j.coordinator, &loadedGroups{load: j.load, err: err})
+}
+
+// apply applies whole batches. What cannot be understood is passed over, told and counted: one bad record must not take all groups with it.
+func (j *loadGroups) apply(b []byte) {
+	l := j.load
+	var it record.Iterator
+	defer it.Close()
+	for len(b) > 0 {
+		v, rest, err := record.Split(b)
+		if err != nil {
+			j.bad(l.next, err)
+			return
+		}
+		b = rest
+		if v.LastOffset() < l.next || v.Attributes().Control() {
+			continue
+		}
+		if err := it.Reset(v, record.Bound{}); err != nil {
+			j.bad(v.BaseOffset(), err)
+			continue
+		}
+		for it.Next() {
+			r := it.Record()
+			if r.Offset >= l.next {
+				j.entry(r)
+			}
+		}
+		if err := it.Err(); err != nil {
+			j.bad(v.BaseOffset(), err)
+		}
+	}
+}
+
+// entry applies one record.
+func (j *loadGroups) entry(r *record.Record) {
+	e, err := records.Decode(r.Key, r.Value)
+	var unknown *records.UnknownTypeError
+	switch {
+	case errors.As(err, &unknown):
+		j.load.unknown++
+		j.load.lastUnknown = err
+	case err != nil:
+		j.bad(r.Offset, err)
+	default:
+		j.load.shard.Apply(e)
+		j.load.applied++
+	}
+}
+
+// badToldMax is how many bad records of one load are told one by one.
+const badToldMax = 10
+
+func (j *loadGroups) bad(at ident.Offset, err error) {
+	if j.load.bad++; j.load.bad <= badToldMax {
+		j.log.Error().Err(err).Int64("offset", int64(at)).Msg(codeGroupRecord + ": a group record cannot be read and is passed over; what it said is lost to its group")
+	}
+}
+
+// loaded goes on when a region has been applied.
+func (c *coordinatorActor) loaded(t *runtime.Turn, m *loadedGroups) {
+	if m.load != c.load || m.load == nil {
+		return
+	}
+	if m.err != nil {
+		c.log.Warn().Err(m.err).Int64("offset", int64(c.load.next)).Msg(codeGroupLoad + ": the groups of the partition cannot be loaded; it is tried again and again")
+		c.fail(t, wire.CoordinatorNotAvailable)
+		return
+	}
+	c.readOn(t)
+}
+
+// serve begins service with the shard that was loaded.
+func (c *coordinatorActor) serve(t *runtime.Turn) {
+	l, deleted := c.load, c.deleted
+	c.load, c.deleted = nil, nil
+	c.state, c.shard, c.known = coordinatorServing, l.shard, l.known
+	m := &c.shared.metrics.groups
+	m.loads.Add(1)
+	m.skipped.Add(l.bad)
+	m.load.observe(c.now.Mono - l.began)
+	if l.unknown > 0 {
+		c.log.Info().Int64("records", l.unknown).Str("last", l.lastUnknown.Error()).Msg("group records of unknown kinds were passed over")
+	}
+	c.log.Debug().Int64("records", l.applied).Int64("bad", l.bad).Dur("took", duration(c.now.Mono-l.began)).Msg("groups loaded")
+	c.shard.Loaded(c.now, &c.out)
+	c.carryOut(t)
+	if len(deleted) > 0 {
+		c.tell(t, &coord.TopicsDeleted{Topics: deleted})
+	}
+	c.inform(t)
+}
