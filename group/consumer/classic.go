@@ -47,7 +47,7 @@ func (g *Group) ClassicJoin(now coord.Now, cfg *coord.Config, topics coord.Topic
 		refused(wire.MemberIDRequired, name)
 		return
 	}
-	m, r := g.admitClassic(name, c, out)
+	m, r := g.admitClassic(name, c, len(wants.owned) > 0, out)
 	if r.code != wire.NoError {
 		refused(r.code, c.Member)
 		return
@@ -94,10 +94,14 @@ func (g *Group) speaks(protocols []coord.Protocol) bool {
 }
 
 // admitClassic finds the member that joins, nil for a new one. A static member without an id takes the place of the one before, whatever that spoke
-// (KAFKA-17228).
-func (g *Group) admitClassic(name string, c *coord.Join, out *coord.Out) (*member, refusal) {
+// (KAFKA-17228). One that is not known and uses partitions was fenced and has not heard of it: it has to let go of them before it joins.
+func (g *Group) admitClassic(name string, c *coord.Join, uses bool, out *coord.Out) (*member, refusal) {
 	if c.Instance == "" {
-		return g.find(name), refusal{}
+		m := g.find(name)
+		if m == nil && uses {
+			return nil, g.unknownMember(name)
+		}
+		return m, refusal{}
 	}
 	static := g.static(c.Instance)
 	switch {

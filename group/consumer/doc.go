@@ -46,5 +46,6 @@
 //
 // The target is made in the step that needs it, also when a member leaves or topics change, not at the next heartbeat. A regular expression is resolved in
 // the step that brings it. While members are under way, heartbeats are asked for more often (coord.Config.ReconcilingHeartbeat). A static member that
-// joins again under its own member id is let in although it has not left: its first answer was lost.
+// joins again under its own member id is let in although it has not left: its first answer was lost. A classic member that is not known any more, but says that
+// it uses partitions, is not let in: others may have them by now.
 package consumer

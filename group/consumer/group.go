@@ -23,7 +23,7 @@ type Group struct {
 	// What follows from it, kept by Apply.
 	ids       []string              // of the members that have a subscription, ascending
 	statics   map[string]string     // instance -> member id
-	holders   map[partition]*member // who holds a partition, assigned or pending revocation
+	holders   map[partition]*member // who holds a partition, assigned or pending revocation; in the middle of a load it may be wrong
 	unsettled int                   // members that are not stable at the target epoch; those that have left for a while do not count
 	classics  int                   // members that speak the classic protocol
 

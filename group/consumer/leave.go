@@ -46,7 +46,7 @@ func (g *Group) known(name, instance string) (*member, refusal) {
 // away marks a static member as gone for a while. It keeps its place until its session ends. What it should have given up is free: it uses nothing now.
 func (g *Group) away(now coord.Now, cfg *coord.Config, m *member, out *coord.Out) {
 	g.propose(&records.Current{Group: g.id, Member: m.id, Value: &records.CurrentAssignment{
-		MemberEpoch: leftForAWhile, PreviousEpoch: m.epoch(), State: m.state(), Assigned: pack(since(claims(m.assigned(), 0), 0)),
+		MemberEpoch: leftForAWhile, PreviousEpoch: m.epoch(), Assigned: pack(since(claims(m.assigned(), 0), 0)),
 	}}, out)
 	g.cancelMember(coord.TimerRebalance, m.id, out)
 	g.watch(now, cfg, m, out)

@@ -87,18 +87,19 @@ func (g *Group) TopicsChanged(now coord.Now, cfg *coord.Config, topics coord.Top
 	if len(g.ids) == 0 {
 		return
 	}
-	changed := false
+	changed := g.metadataHash(topics) != g.hash()
 	if patterns := g.patterns(); len(patterns) > 0 {
-		if wait := int64(g.refreshed) + regexRefreshMin - int64(now.Wall); wait > 0 && wait <= regexRefreshMin {
+		// What needs a new assignment anyway does not wait.
+		if wait := int64(g.refreshed) + regexRefreshMin - int64(now.Wall); !changed && wait > 0 && wait <= regexRefreshMin {
 			g.soonRegexes(now, wait, out)
 		} else {
-			changed = g.resolve(now, topics, patterns, out)
+			changed = g.resolve(now, topics, patterns, out) || changed
 		}
 	}
 	for _, id := range g.ids {
 		g.members[id].recheck = true
 	}
-	if changed || g.metadataHash(topics) != g.hash() {
+	if changed {
 		g.bump(topics, out)
 		g.assign(now, cfg, topics, out)
 	}

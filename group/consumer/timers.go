@@ -11,7 +11,7 @@ const millisecond = 1_000_000
 // Loaded begins the group's work after a load: every member has its full session timeout, who has partitions to give up its full rebalance timeout. What
 // has happened to the topics meanwhile is looked at.
 func (g *Group) Loaded(now coord.Now, cfg *coord.Config, topics coord.Topics, out *coord.Out) {
-	clear(g.holders)
+	clear(g.holders) // between the entries that a compaction left, members may have seemed to hold what others do
 	for _, id := range g.ids {
 		m := g.members[id]
 		g.each(m, func(p partition) { g.holders[p] = m })
