@@ -43,15 +43,15 @@ func (w *world) step(c coord.Command) ident.RequestID {
 }
 
 // ask is step for what is answered at once.
-func (w *world) ask(t *testing.T, c coord.Command) coord.Answer {
-	t.Helper()
+func (w *world) ask(tb testing.TB, c coord.Command) coord.Answer {
+	tb.Helper()
 	id := w.step(c)
 	for _, r := range w.out.Replies {
 		if r.Request == id {
 			return r.Answer
 		}
 	}
-	t.Fatalf("%T was not answered", c)
+	tb.Fatalf("%T was not answered", c)
 	return nil
 }
 

@@ -21,10 +21,6 @@ func (g *Group) Commit(now coord.Now, cfg *coord.Config, c *coord.Commit, jumps 
 	for i := range c.Topics {
 		t := &c.Topics[i]
 		codes := make([]coord.PartitionCode, len(t.Partitions))
-		name := t.Name
-		if known := g.topics[name]; known != nil {
-			name = known.name
-		}
 		for j := range t.Partitions {
 			p := &t.Partitions[j]
 			code := wire.ErrorCode(p.Code)
@@ -35,17 +31,13 @@ func (g *Group) Commit(now coord.Now, cfg *coord.Config, c *coord.Commit, jumps 
 			if code != wire.NoError {
 				continue
 			}
-			jump := jumps.committed(c.Client, g.name, name, p.Partition, p.Offset)
-			if jump != nil {
-				note(g.name, c.Member, name, p.Partition, jump, out)
-			} else if before := g.Get(name, p.Partition); usable(before, t.ID) {
-				jump = remembered(now, cfg, before)
-			}
-			e := newEntry(g.name, name, p.Partition)
+			known := g.topic(t.Name)
+			e := newEntry(g.name, known.name, p.Partition)
 			*e.Value = records.Offset{
-				Offset: p.Offset, LeaderEpoch: p.LeaderEpoch, Metadata: p.Metadata, CommitTime: now.Wall, ExpireTime: expire, TopicID: t.ID, Jump: jump,
+				Offset: p.Offset, LeaderEpoch: p.LeaderEpoch, Metadata: p.Metadata, CommitTime: now.Wall, ExpireTime: expire, TopicID: t.ID,
 			}
-			g.Apply(e)
+			e.Value.Jump = g.jump(now, cfg, c, known.commits[p.Partition], e, jumps, out)
+			g.put(known, e)
 			out.Propose(e)
 			stored++
 		}
@@ -55,6 +47,18 @@ func (g *Group) Commit(now coord.Now, cfg *coord.Config, c *coord.Commit, jumps 
 		out.Note(coord.Note{Kind: coord.NoteCommitted, Group: g.name, Member: c.Member, Count: stored})
 	}
 	return reply
+}
+
+// jump is what the commit e tells of a jump: one that it proves, or the last one before it, while that is remembered.
+func (g *Group) jump(now coord.Now, cfg *coord.Config, c *coord.Commit, before, e *records.OffsetCommit, jumps *Jumps, out *coord.Out) *records.Jump {
+	if proven := jumps.committed(c.Client, e); proven != nil {
+		note(c.Member, e, proven, out)
+		return proven
+	}
+	if before != nil && usable(before.Value, e.Value.TopicID) {
+		return remembered(now, cfg, before.Value.Jump)
+	}
+	return nil
 }
 
 // newEntry makes an entry and its value in one piece of memory.

@@ -43,14 +43,23 @@ func (g *Group) Apply(e *records.OffsetCommit) {
 		}
 		return
 	}
+	g.put(g.topic(e.Topic), e)
+}
+
+// topic finds a topic or makes it; who makes it puts a commit there.
+func (g *Group) topic(name string) *topic {
+	t := g.topics[name]
 	if t == nil {
-		t = &topic{name: e.Topic, commits: make(map[int32]*records.OffsetCommit)}
-		g.topics[e.Topic] = t
+		t = &topic{name: name, commits: make(map[int32]*records.OffsetCommit)}
+		g.topics[name] = t
 	}
-	if _, ok := t.commits[e.Partition]; !ok {
-		g.count++
-	}
+	return t
+}
+
+func (g *Group) put(t *topic, e *records.OffsetCommit) {
+	before := len(t.commits)
 	t.commits[e.Partition] = e
+	g.count += len(t.commits) - before
 }
 
 // Get returns what is committed for a partition; nil: nothing. The value is not to be changed.

@@ -97,11 +97,11 @@ func (j *Jumps) Jumped(c *coord.Jumped) {
 
 // committed takes the jump that a commit of a client proves; nil: none. Where it went may be unknown (To -1): the client went on by itself, or asked a
 // broker that did not tell. Of a commit that fell below the log start the least is known even then: nobody reads below the log start.
-func (j *Jumps) committed(client coord.Client, group, topic string, partition int32, offset ident.Offset) *records.Jump {
+func (j *Jumps) committed(client coord.Client, e *records.OffsetCommit) *records.Jump {
 	if len(j.waiting) == 0 {
 		return nil
 	}
-	w := j.waiting[place{client: client, group: group, topic: topic, partition: partition}]
+	w, offset := j.waiting[place{client: client, group: e.Group, topic: e.Topic, partition: e.Partition}], e.Value.Offset
 	if w == nil {
 		return nil
 	}
@@ -168,19 +168,19 @@ func (w *waiting) size() int {
 	return len(w.client.ID) + len(w.client.Host) + len(w.group) + len(w.topic)
 }
 
-// remembered returns the jump that a new commit of the partition carries on.
-func remembered(now coord.Now, cfg *coord.Config, before *records.Offset) *records.Jump {
-	if before == nil || before.Jump == nil || now.Wall-before.Jump.At >= ident.Millis(cfg.JumpsRememberedMillis) {
+// remembered is what a new commit of the partition carries on of a jump.
+func remembered(now coord.Now, cfg *coord.Config, jump *records.Jump) *records.Jump {
+	if jump == nil || now.Wall-jump.At >= ident.Millis(cfg.JumpsRememberedMillis) {
 		return nil
 	}
-	return before.Jump
+	return jump
 }
 
 // note tells of a jump whose extent is known.
-func note(group, member, topic string, partition int32, jump *records.Jump, out *coord.Out) {
+func note(member string, e *records.OffsetCommit, jump *records.Jump, out *coord.Out) {
 	if jump.To < 0 {
 		return
 	}
-	text := topic + "-" + strconv.Itoa(int(partition)) + ": " + jump.Reason.String() + ", from " + jump.From.String() + " to " + jump.To.String()
-	out.Note(coord.Note{Kind: coord.NoteJump, Group: group, Member: member, Text: text, Count: jump.Skipped()})
+	text := e.Topic + "-" + strconv.Itoa(int(e.Partition)) + ": " + jump.Reason.String() + ", from " + jump.From.String() + " to " + jump.To.String()
+	out.Note(coord.Note{Kind: coord.NoteJump, Group: e.Group, Member: member, Text: text, Count: jump.Skipped()})
 }
