@@ -1,8 +1,6 @@
 package group
 
 import (
-	"slices"
-
 	"github.com/troupe-broker/troupe/group/coord"
 	"github.com/troupe-broker/troupe/wire"
 	"github.com/troupe-broker/troupe/wire/ident"
@@ -17,48 +15,40 @@ const (
 
 // sweep is one look through the offsets of all groups: every offsets.retention.check.interval.ms, in portions.
 type sweep struct {
-	on    bool
-	group string // where it goes on
-	topic string // and there
+	names []string // of the groups that are still to be looked at, in order. Some may have gone meanwhile
+	topic string   // where the first one goes on; "": at its beginning
 }
 
 // expireLater sets the timer of the next sweep.
 func (s *Shard) expireLater(now coord.Now, out *coord.Out) {
+	s.sweep = sweep{}
 	out.Timers.Set(coord.TimerKey{Kind: coord.TimerExpire}, now.Mono+ident.Instant(max(1, s.cfg.OffsetsCheckInterval))*millisecond)
 }
 
-// expire does one portion of a sweep. Groups are visited in the order of their names, so that a sweep finds its place again whatever has come and gone.
+// expire begins a sweep, or does one portion more.
 func (s *Shard) expire(now coord.Now, out *coord.Out) {
-	names := s.names()
-	first := 0
-	if s.sweep.on {
-		first, _ = slices.BinarySearch(names, s.sweep.group)
+	if len(s.sweep.names) == 0 {
+		s.sweep.names = s.names()
 	}
-	budget := sweepPartitions
-	for i, name := range names[first:] {
-		if budget <= 0 || i >= sweepGroups {
-			s.pause(now, name, "", out)
+	partitions := sweepPartitions
+	for groups := sweepGroups; len(s.sweep.names) > 0; groups-- {
+		if partitions <= 0 || groups == 0 {
+			out.Timers.Set(coord.TimerKey{Kind: coord.TimerExpire}, now.Mono+sweepPause)
 			return
 		}
-		g, after := s.groups[name], ""
-		if s.sweep.on && name == s.sweep.group {
-			after = s.sweep.topic
+		g := s.groups[s.sweep.names[0]]
+		if g != nil {
+			topic, seen, done := g.offsets.Expire(now, s.cfg.OffsetsRetention, g.aging(), s.sweep.topic, partitions, out)
+			partitions -= seen
+			if !done {
+				s.sweep.topic, partitions = topic, 0
+				continue
+			}
+			s.expireGroup(g, out)
 		}
-		topic, seen, done := g.offsets.Expire(now, s.cfg.OffsetsRetention, g.aging(), after, budget, out)
-		budget -= seen
-		if !done {
-			s.pause(now, name, topic, out)
-			return
-		}
-		s.expireGroup(g, out)
+		s.sweep.names, s.sweep.topic = s.sweep.names[1:], ""
 	}
-	s.sweep = sweep{}
 	s.expireLater(now, out)
-}
-
-func (s *Shard) pause(now coord.Now, group, topic string, out *coord.Out) {
-	s.sweep = sweep{on: true, group: group, topic: topic}
-	out.Timers.Set(coord.TimerKey{Kind: coord.TimerExpire}, now.Mono+sweepPause)
 }
 
 // expireGroup removes a group that has neither members nor offsets. A classic group that is not written down has given out a member id and waits for it.
