@@ -1,7 +1,5 @@
 package assign
 
-import "slices"
-
 // heap has the member with the least load on top (direction +1) or the one with the most (-1); among equals the one that comes first. Loads may change
 // outside: then the entry's key is old until settled or fix looks at it, which is right as long as changes only move an entry away from the top.
 type heap struct {
@@ -17,13 +15,9 @@ func newHeap(members, load []int32, direction int32) *heap {
 	for i, m := range members {
 		h.entries[i] = entry{direction * load[m], m}
 	}
-	// A sorted slice is a heap.
-	slices.SortFunc(h.entries, func(a, b entry) int {
-		if a.less(b) {
-			return -1
-		}
-		return 1
-	})
+	for i := len(members)/2 - 1; i >= 0; i-- {
+		h.sink(i)
+	}
 	return h
 }
 
@@ -45,19 +39,20 @@ func (h *heap) settled() int32 {
 // fix lets the top sink to where its load belongs.
 func (h *heap) fix() {
 	h.entries[0].key = h.direction * h.load[h.top()]
-	h.sink()
+	h.sink(0)
 }
 
 func (h *heap) pop() {
 	last := len(h.entries) - 1
 	h.entries[0] = h.entries[last]
 	h.entries = h.entries[:last]
-	h.sink()
+	h.sink(0)
 }
 
-func (h *heap) sink() {
+// sink lets an entry sink to where it is not before its children.
+func (h *heap) sink(i int) {
 	e := h.entries
-	for i := 0; ; {
+	for {
 		child := 2*i + 1
 		if child >= len(e) {
 			return

@@ -42,9 +42,11 @@ func drawCluster(t *rapid.T) cluster {
 	return c
 }
 
+func memberID(n int) string { return fmt.Sprintf("m%03d", n) }
+
 // drawMember draws a member that subscribes to all topics, or to some and perhaps one that does not exist.
 func drawMember(t *rapid.T, c cluster, homogeneous bool, n int) assign.Member {
-	m := assign.Member{ID: fmt.Sprintf("m%03d", n), Topics: c.ids()}
+	m := assign.Member{ID: memberID(n), Topics: c.ids()}
 	if rapid.IntRange(0, 3).Draw(t, "static") == 0 {
 		m.Instance = fmt.Sprintf("i%03d", (n*7)%1000)
 	}
@@ -172,7 +174,10 @@ func change(t *rapid.T, c cluster, members []assign.Member, homogeneous bool) []
 	t.Helper()
 	switch rapid.IntRange(0, 3).Draw(t, "change") {
 	case 0:
-		return append(members, drawMember(t, c, homogeneous, 100+len(members)+rapid.IntRange(0, 9).Draw(t, "id")*10))
+		n := rapid.IntRange(0, 300).Filter(func(n int) bool {
+			return !slices.ContainsFunc(members, func(m assign.Member) bool { return m.ID == memberID(n) })
+		}).Draw(t, "joins")
+		return append(members, drawMember(t, c, homogeneous, n))
 	case 1:
 		if len(members) > 0 {
 			gone := rapid.IntRange(0, len(members)-1).Draw(t, "leaves")

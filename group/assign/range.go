@@ -1,37 +1,32 @@
 package assign
 
-import (
-	"github.com/troupe-broker/troupe/group/records"
-	"github.com/troupe-broker/troupe/wire/ident"
-)
+import "github.com/troupe-broker/troupe/group/records"
 
 // Range gives each member a run of neighbouring partitions of each of its topics (Kafka's RangeAssignor.java): static members in the order of their
 // instances first, dynamic ones in the order of their ids behind. Of n partitions and m subscribers each gets n/m, the first n%m of them one more. Topics
 // with the same subscribers and the same number of partitions are cut at the same places, so a member that joins two of them has both halves. It is not
 // sticky: a dynamic member that joins or leaves shifts those behind it.
 func Range(members []Member, topics Topics) [][]records.TopicPartitions {
-	cuts := make(map[ident.TopicID]*cut)
-	for i := range members {
-		for _, id := range members[i].Topics {
-			c := cuts[id]
-			if c == nil {
-				c = &cut{partitions: topics.partitionsOf(id)}
-				cuts[id] = c
-			}
-			c.subscribers++
+	s := subscribe(members)
+	cuts := make([]cut, len(s.ids))
+	for t, id := range s.ids {
+		cuts[t].partitions = topics.partitionsOf(id)
+	}
+	for _, l := range s.of {
+		for _, t := range s.lists[l] {
+			cuts[t].subscribers++
 		}
 	}
 	targets := make([][]records.TopicPartitions, len(members))
-	for _, i := range order(members) {
-		m := &members[i]
+	for m, i := range s.order {
 		var target []records.TopicPartitions
-		for _, id := range m.Topics {
-			if run := cuts[id].take(); len(run) > 0 {
-				target = append(target, records.TopicPartitions{Topic: id, Partitions: run})
+		for _, t := range s.lists[s.of[m]] {
+			if run := cuts[t].take(); run != nil {
+				target = append(target, records.TopicPartitions{Topic: s.ids[t], Partitions: run})
 			}
 		}
-		if same(target, m.Target) {
-			target = m.Target
+		if same(target, members[i].Target) {
+			target = members[i].Target
 		}
 		targets[i] = target
 	}
@@ -44,7 +39,11 @@ type cut struct {
 	taken, next             int32 // subscribers that have theirs; the first partition that nobody has
 }
 
+// take takes the next run, nil for an empty one.
 func (c *cut) take() []int32 {
+	if c.next == c.partitions {
+		return nil
+	}
 	n := c.partitions / c.subscribers
 	if c.taken < c.partitions%c.subscribers {
 		n++

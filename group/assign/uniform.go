@@ -2,11 +2,9 @@ package assign
 
 import (
 	"cmp"
-	"encoding/binary"
 	"slices"
 
 	"github.com/troupe-broker/troupe/group/records"
-	"github.com/troupe-broker/troupe/wire/ident"
 )
 
 // roundsMax bounds how often the classes of a heterogeneous group are levelled against each other. Nearly all groups are done after two; where many
@@ -43,61 +41,50 @@ func Uniform(members []Member, topics Topics) [][]records.TopicPartitions {
 // nobody owns a partition that is not assigned.
 const nobody = int32(-1)
 
-// group is an assignment in the making. Members are numbered in their order, topics in the order of their ids; owner has a row for each topic.
+// group is an assignment in the making. owner has a row for each topic.
 type group struct {
+	*subscriptions
 	members []Member
-	order   []int // members[order[m]] is member m
-	ids     []ident.TopicID
 	owner   [][]int32
 	load    []int32 // partitions of each member
 	classes []*class
-}
-
-// class is a set of topics with the same subscribers: to balance, they are one big topic.
-type class struct {
-	topics      []int32 // ascending
-	subscribers []int32 // ascending
-	partitions  int
-	cursor      int32 // the topic from which the next partition moves, if there is a choice
+	held    [][]holding // what members can give up, while a class is levelled
 }
 
 func newGroup(members []Member, topics Topics) *group {
-	g := &group{members: members, order: order(members), load: make([]int32, len(members))}
-	index := make(map[ident.TopicID]int32)
-	for i := range members {
-		for _, id := range members[i].Topics {
-			if _, ok := index[id]; !ok {
-				index[id] = 0
-				g.ids = append(g.ids, id)
-			}
-		}
-	}
-	slices.SortFunc(g.ids, ident.TopicID.Compare)
+	g := &group{subscriptions: subscribe(members), members: members, load: make([]int32, len(members)), held: make([][]holding, len(members))}
 	g.owner = make([][]int32, len(g.ids))
 	for t, id := range g.ids {
-		index[id] = int32(t)
 		g.owner[t] = slices.Repeat([]int32{nobody}, int(topics.partitionsOf(id)))
 	}
-	subscribers := make([][]int32, len(g.ids))
-	for m, i := range g.order {
-		for _, id := range members[i].Topics {
-			t := index[id]
-			subscribers[t] = append(subscribers[t], int32(m))
-		}
-		g.keep(int32(m), index)
+	for m := range members {
+		g.keep(int32(m))
 	}
-	g.classify(subscribers)
+	g.classes = g.subscriptions.classes()
+	for _, c := range g.classes {
+		for _, t := range c.topics {
+			c.partitions += len(g.owner[t])
+		}
+	}
+	// Those with the most partitions for each subscriber come first, since their subscribers have the least use for other partitions; then those with the
+	// fewest subscribers, which have the least choice.
+	slices.SortStableFunc(g.classes, func(a, b *class) int {
+		return cmp.Or(
+			cmp.Compare(b.partitions*len(a.subscribers), a.partitions*len(b.subscribers)),
+			cmp.Compare(len(a.subscribers), len(b.subscribers)),
+		)
+	})
 	return g
 }
 
 // keep gives a member what is left of its old target: partitions that exist, of topics it subscribes to, that no member before it has.
-func (g *group) keep(m int32, index map[ident.TopicID]int32) {
-	member := &g.members[g.order[m]]
-	for _, old := range member.Target {
-		if _, subscribes := slices.BinarySearchFunc(member.Topics, old.Topic, ident.TopicID.Compare); !subscribes {
+func (g *group) keep(m int32) {
+	for _, old := range g.members[g.order[m]].Target {
+		t, subscribes := g.topic(m, old.Topic)
+		if !subscribes {
 			continue
 		}
-		row := g.owner[index[old.Topic]]
+		row := g.owner[t]
 		for _, p := range old.Partitions {
 			if p >= 0 && int(p) < len(row) && row[p] == nobody {
 				row[p] = m
@@ -105,33 +92,6 @@ func (g *group) keep(m int32, index map[ident.TopicID]int32) {
 			}
 		}
 	}
-}
-
-// classify puts topics with the same subscribers together. Those with the most partitions for each subscriber come first, since their members have the least
-// use for partitions of others; then those with the fewest subscribers, which have the least choice.
-func (g *group) classify(subscribers [][]int32) {
-	bySubscribers := make(map[string]*class)
-	var key []byte
-	for t, members := range subscribers {
-		key = key[:0]
-		for _, m := range members {
-			key = binary.BigEndian.AppendUint32(key, uint32(m))
-		}
-		c := bySubscribers[string(key)]
-		if c == nil {
-			c = &class{subscribers: members}
-			bySubscribers[string(key)] = c
-			g.classes = append(g.classes, c)
-		}
-		c.topics = append(c.topics, int32(t))
-		c.partitions += len(g.owner[t])
-	}
-	slices.SortStableFunc(g.classes, func(a, b *class) int {
-		return cmp.Or(
-			cmp.Compare(b.partitions*len(a.subscribers), a.partitions*len(b.subscribers)),
-			cmp.Compare(len(a.subscribers), len(b.subscribers)),
-		)
-	})
 }
 
 // fill gives what nobody has to the members with the least.
@@ -155,54 +115,34 @@ func (g *group) fill(c *class) {
 
 // level moves partitions of the class from those who have the most to those who have the least until they differ by one. It tells whether anything moved.
 func (g *group) level(c *class) bool {
-	if !g.uneven(c) {
+	givers := g.hold(c)
+	if len(givers) == 0 {
 		return false
-	}
-	held := g.holdings(c)
-	givers := c.subscribers[:0:0]
-	for _, m := range c.subscribers {
-		if len(held[m]) > 0 {
-			givers = append(givers, m)
-		}
 	}
 	most, least := newHeap(givers, g.load, -1), newHeap(c.subscribers, g.load, +1)
 	moved := false
 	for most.len() > 0 {
-		// Loads only fall in most and only rise in least until both meet, so an entry is where it belongs or has to sink: fix does that for what the
-		// other heap has changed.
+		// Those who give never get to less than those who take, so a load that the other heap has changed is only ever too near to the top.
 		from, to := most.settled(), least.settled()
 		if g.load[from]-g.load[to] <= 1 {
 			break
 		}
-		t, p := c.pick(&held[from])
+		t, p := c.pick(&g.held[from])
 		g.owner[t][p] = to
 		g.load[from]--
 		g.load[to]++
 		moved = true
-		if len(held[from]) == 0 {
+		if len(g.held[from]) == 0 {
 			most.pop()
 		} else {
 			most.fix()
 		}
 		least.fix()
 	}
+	for _, m := range givers {
+		g.held[m] = g.held[m][:0]
+	}
 	return moved
-}
-
-// uneven tells whether a move could help: a cheap look before the work.
-func (g *group) uneven(c *class) bool {
-	least := g.load[c.subscribers[0]]
-	for _, m := range c.subscribers {
-		least = min(least, g.load[m])
-	}
-	for _, t := range c.topics {
-		for _, m := range g.owner[t] {
-			if g.load[m]-least > 1 {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // holding is what one member has of one topic.
@@ -211,19 +151,31 @@ type holding struct {
 	partitions []int32 // ascending
 }
 
-// holdings lists, for each member of the group, what it has of the class's topics.
-func (g *group) holdings(c *class) [][]holding {
-	held := make([][]holding, len(g.members))
+// hold notes what those subscribers have of the class whom a move could help, and lists them: they have two more than the one with the least.
+func (g *group) hold(c *class) []int32 {
+	least := g.load[c.subscribers[0]]
+	for _, m := range c.subscribers {
+		least = min(least, g.load[m])
+	}
+	var givers []int32
 	for _, t := range c.topics {
 		for p, m := range g.owner[t] {
-			if n := len(held[m]); n == 0 || held[m][n-1].topic != t {
-				held[m] = append(held[m], holding{topic: t})
+			if g.load[m]-least <= 1 {
+				continue
 			}
-			h := &held[m][len(held[m])-1]
+			n := len(g.held[m])
+			if n == 0 {
+				givers = append(givers, m)
+			}
+			if n == 0 || g.held[m][n-1].topic != t {
+				g.held[m] = append(g.held[m], holding{topic: t})
+				n++
+			}
+			h := &g.held[m][n-1]
 			h.partitions = append(h.partitions, int32(p))
 		}
 	}
-	return held
+	return givers
 }
 
 // pick takes the partition that a member gives up: the last one of the topic of which it has the most; if several, of the next one in turn.
