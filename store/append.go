@@ -94,7 +94,7 @@ func (l *Log) mustRoll(v record.View, size int, now ident.Millis) bool {
 		return false
 	}
 	return a.size+int64(size) > int64(l.cfg.SegmentBytes) ||
-		l.waited(a, v.MaxTimestamp(), now) > l.cfg.SegmentMs-l.jitter(a) ||
+		l.waited(a, v.MaxTimestamp(), now) > l.segmentMs()-l.jitter(a) ||
 		a.index.full(l.cfg.SegmentIndexBytes) || a.times.full(l.cfg.SegmentIndexBytes)
 }
 
@@ -107,11 +107,20 @@ func (l *Log) waited(s *segment, ts, now ident.Millis) int64 {
 	return int64(now - s.created)
 }
 
+// segmentMs is the time that a segment may collect. One that is not closed is not
+// compacted, so that max.compaction.lag.ms counts, too.
+func (l *Log) segmentMs() int64 {
+	if l.cfg.Compact && l.cfg.MaxCompactionLagMs > 0 {
+		return min(l.cfg.SegmentMs, l.cfg.MaxCompactionLagMs)
+	}
+	return l.cfg.SegmentMs
+}
+
 // jitter is what segment.jitter.ms takes from segment.ms for one segment: a number
 // that differs from partition to partition, so that they do not all roll at once,
 // but not from run to run.
 func (l *Log) jitter(s *segment) int64 {
-	most := min(l.cfg.SegmentJitterMs, l.cfg.SegmentMs)
+	most := min(l.cfg.SegmentJitterMs, l.segmentMs())
 	if most <= 0 {
 		return 0
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -71,7 +72,52 @@ func (d *Directory) Checkpoint() error {
 
 // checkpoint does it. Caller holds mu.
 func (d *Directory) checkpoint() error {
-	return errors.Join(d.writeLines(marksFile, d.marks(), true), d.writeLines(startsFile, d.starts(), false))
+	return errors.Join(d.writeLines(marksFile, d.marks(), true), d.writeLines(startsFile, d.starts(), false), d.writeCleaned())
+}
+
+// writeCleaned writes how far each log was compacted, in Kafka's form. It is a cache, so
+// that a full disk is no reason to fail. Caller holds mu.
+func (d *Directory) writeCleaned() error {
+	var lines []markLine
+	for tp, e := range d.logs {
+		if o := ident.Offset(e.standing.cleaned.Load()); o > 0 {
+			lines = append(lines, markLine{partition: tp, offset: o})
+		}
+	}
+	text := encodeMarks(lines, markColumns{})
+	if bytes.Equal(text, d.cleaned) || (len(lines) == 0 && d.cleaned == nil) {
+		return nil
+	}
+	path := filepath.Join(d.o.Path, cleanedFile)
+	err := putFile(d.o.FS, path, text, true)
+	if err == nil {
+		d.cleaned = text
+	}
+	if IsRetriable(err) {
+		return nil
+	}
+	return d.health.sift(err, "write "+path)
+}
+
+// readCleaned reads it. What cannot be read is forgotten, and compacted again.
+func (d *Directory) readCleaned() error {
+	b, err := readFile(d.o.FS, filepath.Join(d.o.Path, cleanedFile))
+	var lines []markLine
+	if err == nil {
+		lines, err = decodeMarks(b, markColumns{})
+	}
+	switch {
+	case errors.Is(err, ErrNewerFormat) || isNotExist(err) || errors.Is(err, ErrFormat):
+		return nil
+	case err != nil:
+		return err
+	}
+	for _, m := range lines {
+		if e := d.logs[m.partition]; e != nil {
+			e.standing.cleaned.Store(int64(m.offset))
+		}
+	}
+	return nil
 }
 
 // SetStrict writes the flag "strict, confirmed" beside the durable mark of a log

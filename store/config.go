@@ -1,6 +1,10 @@
 package store
 
-import "github.com/troupe-broker/troupe/wire/ident"
+import (
+	"math"
+
+	"github.com/troupe-broker/troupe/wire/ident"
+)
 
 // LogConfig holds the settings of one log. The names are Kafka's topic configs,
 // the unit is in the name. Use [DefaultLogConfig] and change what differs.
@@ -17,6 +21,13 @@ type LogConfig struct {
 	// DeleteRetained switches retention by time and size on: cleanup.policy
 	// contains delete. The log start (DeleteRecords) deletes in any case.
 	DeleteRetained bool
+
+	// Compact switches compaction on: cleanup.policy contains compact.
+	Compact            bool
+	MinCleanableRatio  float64 // min.cleanable.dirty.ratio: the dirty share above which the log is cleaned
+	MinCompactionLagMs int64   // min.compaction.lag.ms: a record stays at least so long
+	MaxCompactionLagMs int64   // max.compaction.lag.ms: a record is cleaned after so long, whatever the ratio; 0: no limit
+	DeleteRetentionMs  int64   // delete.retention.ms: from what a tombstone deletes to the tombstone
 
 	// Append chooses how bytes get into the file.
 	Append AppendMode
@@ -51,6 +62,9 @@ func DefaultLogConfig() LogConfig {
 		RetentionBytes:     -1,
 		FileDeleteDelayMs:  60_000,
 		DeleteRetained:     true,
+		MinCleanableRatio:  0.5,
+		MaxCompactionLagMs: math.MaxInt64,
+		DeleteRetentionMs:  24 * 60 * 60 * 1000,
 	}
 }
 

@@ -17,6 +17,7 @@ const (
 	cleanFile   = ".kafka_cleanshutdown"
 	marksFile   = "recovery-point-offset-checkpoint"
 	startsFile  = "log-start-offset-checkpoint"
+	cleanedFile = "cleaner-offset-checkpoint"
 	errorFile   = "io-error"
 	ballastFile = "ballast"
 	// suffixSealed marks the second copy of a checkpoint, with a checksum. It is
@@ -72,7 +73,8 @@ type Directory struct {
 	tainted bool
 	// raftOld: the Raft log of a tainted directory was not renewed yet.
 	raftOld bool
-	marked  bool // the durable marks could be read
+	marked  bool   // the durable marks could be read
+	cleaned []byte // what cleanedFile was last written with
 
 	write   sync.Mutex // held while checkpoints are written, so that none overtakes another
 	ballast bool       // the ballast file is there; guarded by write

@@ -178,7 +178,7 @@ func (n *opening) unblock() error {
 	for _, e := range n.names {
 		file := strings.TrimSuffix(e.Name, suffixTemporary)
 		switch strings.TrimSuffix(file, suffixSealed) {
-		case startsFile, marksFile, cleanFile, controlFile, ballastFile:
+		case startsFile, marksFile, cleanedFile, cleanFile, controlFile, ballastFile:
 		default:
 			continue
 		}
@@ -304,7 +304,7 @@ func (n *opening) readMarks() error {
 			e.strict = m.strict
 		}
 	}
-	return nil
+	return d.readCleaned()
 }
 
 func (n *opening) readControl() (err error) {

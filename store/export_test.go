@@ -103,3 +103,11 @@ func ShrinkTables(size int) (undo func()) {
 	tableBuffer = size
 	return func() { tableBuffer = old }
 }
+
+// MappedTo is the offset below which the run knows the keys; 0: not yet.
+func (r *CleanRun) MappedTo() ident.Offset {
+	if r.keys == nil {
+		return 0
+	}
+	return r.end
+}

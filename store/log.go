@@ -42,6 +42,8 @@ type Log struct {
 	resume     resumePoints
 	holes      []hole         // damage that is known
 	snapshots  []ident.Offset // ascending
+	cleaned    ident.Offset   // below it the log was compacted, as far as is remembered
+	swaps      []pendingSwap  // groups that compaction put in their place, oldest first
 	// sinceSnapshot counts the bytes appended since the last snapshot, which a
 	// restart reads again.
 	sinceSnapshot int64
@@ -74,8 +76,9 @@ type Log struct {
 // standing is what the directory writes into its checkpoints about a log. The log's
 // owner writes it, the flusher reads it.
 type standing struct {
-	mark  atomic.Int64 // durable mark
-	start atomic.Int64 // log start
+	mark    atomic.Int64 // durable mark
+	start   atomic.Int64 // log start
+	cleaned atomic.Int64 // first dirty offset
 }
 
 // OpenLog opens or creates a log. Errors: ErrStray, ErrNewerFormat, ErrNoSpace,
@@ -284,6 +287,7 @@ func (l *Log) Close(clean bool) error {
 	if clean {
 		err = l.closeClean()
 	}
+	l.abandonSwaps()
 	l.closed = true
 	err = errors.Join(err, l.releaseAll())
 	if l.o.onClose != nil {
@@ -297,7 +301,7 @@ func (l *Log) closeClean() error {
 	if err := l.usable(); err != nil {
 		return err
 	}
-	if err := l.wake(); err != nil {
+	if err := errors.Join(l.finishSwaps(), l.wake()); err != nil {
 		return err
 	}
 	if err := l.snapshotProducers(); err != nil {

@@ -101,23 +101,62 @@ func (l *Log) MaxTimestamp(upTo ident.Offset) (at TimestampOffset, found bool, e
 	if in == nil {
 		return at, false, nil
 	}
-	pos, err := l.positionOf(in, best.offset)
+	at, found, err = l.topRecord(in, best)
+	if err != nil || found {
+		return at, found, err
+	}
+	return l.maxTimestampOfRecords(upTo)
+}
+
+// topRecord is the record with the greatest timestamp of the batch that m names; found
+// is false when compaction has left the batch's header only.
+func (l *Log) topRecord(s *segment, m moment) (at TimestampOffset, found bool, err error) {
+	pos, err := l.positionOf(s, m.offset)
 	if err != nil {
 		return at, false, err
 	}
-	h, err := l.headerAt(in, pos)
+	h, err := l.headerAt(s, pos)
 	if err != nil {
 		return at, false, err
 	}
-	v, err := l.batchAt(in, pos, sizeOf(h))
+	v, err := l.batchAt(s, pos, sizeOf(h))
 	if err != nil {
 		return at, false, err
 	}
 	offset, stamp, err := record.MaxTimestamp(v)
 	if err != nil {
-		return at, false, l.damaged(in, pos, err)
+		return at, false, l.damaged(s, pos, err)
 	}
-	return TimestampOffset{stamp, offset, v.LeaderEpoch()}, true, nil
+	return TimestampOffset{stamp, offset, v.LeaderEpoch()}, offset != ident.NoOffset, nil
+}
+
+// maxTimestampOfRecords does what MaxTimestamp does, batch by batch, where the indexes
+// lead to a batch that has no records any more.
+func (l *Log) maxTimestampOfRecords(upTo ident.Offset) (at TimestampOffset, found bool, err error) {
+	best, in := moment{timestamp: ident.NoTimestamp}, (*segment)(nil)
+	for i := max(l.segmentAt(l.start), 0); i < len(l.segments) && l.segments[i].base < upTo; i++ {
+		s := l.segments[i]
+		pos, err := l.positionOf(s, max(l.start, s.base))
+		if err != nil {
+			return at, false, err
+		}
+		_, _, err = l.walk(s, pos, func(h record.View, _ int64) bool {
+			if h.LastOffset() >= upTo {
+				return true
+			}
+			if ts := h.MaxTimestamp(); h.Count() > 0 && ts > best.timestamp {
+				best, in = moment{ts, h.LastOffset()}, s
+			}
+			return false
+		})
+		if err != nil {
+			return at, false, err
+		}
+	}
+	if in == nil {
+		return at, false, nil
+	}
+	return l.topRecord(in, best)
 }
 
 // topBetween is the greatest timestamp of the batches of s in [start, upTo).

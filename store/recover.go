@@ -181,6 +181,13 @@ func (v *recovery) list() error {
 	if err != nil {
 		return err
 	}
+	if changed, err := v.completeSwaps(entries); err != nil {
+		return err
+	} else if changed {
+		if entries, err = l.o.FS.ReadDir(l.o.Path); err != nil {
+			return err
+		}
+	}
 	for _, e := range entries {
 		base, suffix, ok := parseSegmentName(e.Name)
 		switch {
@@ -192,8 +199,12 @@ func (v *recovery) list() error {
 			l.segments = append(l.segments, newSegment(l.o.FS, l.o.Path, base, v.now))
 		case ok && suffix == suffixSnapshot:
 			l.snapshots = append(l.snapshots, base)
-		case strings.HasSuffix(e.Name, suffixDeleted), strings.HasSuffix(e.Name, suffixCleaned),
-			strings.HasSuffix(e.Name, suffixCopy), strings.HasSuffix(e.Name, suffixTemporary):
+		case strings.HasSuffix(e.Name, suffixCleaned), strings.HasSuffix(e.Name, suffixSwap):
+			// At once: a compaction may soon make another of the same name.
+			if err := l.o.FS.Remove(filepath.Join(l.o.Path, e.Name)); err != nil && !isNotExist(err) {
+				return err
+			}
+		case strings.HasSuffix(e.Name, suffixDeleted), strings.HasSuffix(e.Name, suffixCopy), strings.HasSuffix(e.Name, suffixTemporary):
 			name := filepath.Join(l.o.Path, e.Name)
 			l.inDirectory(func() error {
 				if err := l.o.FS.Remove(name); err != nil && !isNotExist(err) {
@@ -323,6 +334,13 @@ func (v *recovery) conclude() (Recovery, error) {
 	l.flushed = max(min(v.mark, l.end), l.start)
 	l.standing.mark.Store(int64(min(max(v.mark, 0), l.end)))
 	l.standing.start.Store(int64(l.start))
+	if v.l.o.Hint.Mark > l.mark() && l.o.persist != nil {
+		// A truncation was interrupted before it lowered the mark on disk.
+		if err := l.o.persist(); err != nil {
+			return Recovery{}, err
+		}
+	}
+	l.findDirty(v.r.Created)
 	if err := v.claim(); err != nil {
 		return Recovery{}, l.sift(err, "open "+l.o.Path)
 	}

@@ -57,6 +57,7 @@ func (l *Log) ApplyRetention(now ident.Millis, hw ident.Offset) (Trimmed, error)
 	if err := l.usable(); err != nil {
 		return Trimmed{Start: l.start}, err
 	}
+	l.settle()
 	l.reap(now)
 	l.restIdle()
 	n, err := l.retired(now, hw)
@@ -121,6 +122,9 @@ func (l *Log) expired(s *segment, now ident.Millis) (bool, error) {
 	newest := top.timestamp
 	if newest < 0 || newest > now {
 		info, err := l.o.FS.Stat(s.name(suffixLog))
+		if isNotExist(err) && l.unnamedSwap(s) {
+			return false, nil // it gets its name any moment
+		}
 		if err != nil {
 			return false, l.sift(err, "look at "+s.name(suffixLog))
 		}

@@ -37,6 +37,9 @@ func (l *Log) Truncate(o ident.Offset, now ident.Millis, dropUnsent func(from id
 	if o == l.end {
 		return l.end, nil
 	}
+	if err := l.finishSwaps(); err != nil {
+		return l.end, err
+	}
 	i, pos, err := l.locate(o)
 	if err != nil {
 		return l.end, err
@@ -59,6 +62,7 @@ func (l *Log) truncate(i int, pos int64, o ident.Offset, now ident.Millis, dropU
 	}
 	// 1
 	l.end, l.flushed = o, min(l.flushed, o)
+	l.dirtyFrom(o)
 	l.newGeneration()
 	// 2
 	l.standing.mark.Store(int64(min(l.mark(), o)))
@@ -214,6 +218,9 @@ func (l *Log) Restart(o ident.Offset, now ident.Millis, dropUnsent func(from ide
 	if o < 0 {
 		panic(fmt.Sprintf("store: restart of %s at %d", l.o.Partition, o))
 	}
+	if err := l.finishSwaps(); err != nil {
+		return err
+	}
 	if err := l.restart(o, now, dropUnsent); err != nil {
 		return l.health.fail(fmt.Errorf("restart %s at %d: %w", l.o.Partition, o, err))
 	}
@@ -226,6 +233,7 @@ func (l *Log) restart(o ident.Offset, now ident.Millis, dropUnsent func(ident.Of
 		return err
 	}
 	l.end, l.flushed, l.start = first.base, first.base, first.base
+	l.dirtyFrom(first.base)
 	l.newGeneration()
 	l.standing.mark.Store(int64(first.base))
 	if err := l.announceCut(first, 0); err != nil {
