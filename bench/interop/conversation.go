@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/troupe-broker/troupe/bench/peer"
@@ -58,6 +59,8 @@ type hello struct {
 	Codecs     []string `json:"codecs"`
 	Idempotent bool     `json:"idempotent"`
 	Lacks      []string `json:"lacks"`
+	// Groups are the ways in which it can be a member of a group, protocol/assignor.
+	Groups []string `json:"groups"`
 }
 
 // The words of hello.Lacks.
@@ -74,6 +77,8 @@ const (
 	lacksInvalidRecord   = "code-87"           // does not know the error code INVALID_RECORD
 	lacksAppendTime      = "read-append-time"  // shows the producer's timestamps where the broker has stamped its own
 	lacksDeleteRecords   = "delete-records"    // has no DeleteRecords request
+	lacksGroupSeek       = "group-seek"        // a member cannot move its position
+	lacksGroupFencing    = "group-fencing"     // a member commits what it read in a generation that is over as of the one it is in
 	lacksReadHeaderBytes = "read-header-bytes" // prints headers: HeaderText instead of Headers
 )
 
@@ -123,6 +128,9 @@ type request struct {
 	Main    string   `json:"main,omitempty"`
 	Args    []string `json:"args,omitempty"`
 	Stdin   string   `json:"stdin,omitempty"`
+	*membership
+	Metadata string `json:"metadata,omitempty"`
+	Abandon  bool   `json:"abandon,omitempty"`
 }
 
 type answer struct {
@@ -133,6 +141,8 @@ type answer struct {
 	Records []record     `json:"records"`
 	Tool    *toolResult  `json:"tool"`
 	Admin   *described   `json:"admin"`
+
+	Committed *committedOffset `json:"committed"`
 }
 
 // described is a topic as a client's administrative requests show it: number of partitions, the value of a config, the
@@ -157,6 +167,7 @@ type driver struct {
 	command   peer.Command
 	bootstrap string
 
+	mu      sync.Mutex // one request at a time
 	process *peer.Process
 	stdin   io.WriteCloser
 	lines   chan []byte // closed when the process has closed its standard output
@@ -202,12 +213,18 @@ func (d *driver) start() error {
 
 // call sends one request and waits for its answer. An answer with an error is that *clientError.
 func (d *driver) call(ctx context.Context, r request) (answer, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.ask(ctx, r)
+}
+
+func (d *driver) ask(ctx context.Context, r request) (answer, error) {
 	if d.process == nil {
 		if err := d.start(); err != nil {
 			return answer{}, err
 		}
 		if r.Op != "hello" {
-			if _, err := d.call(ctx, request{Op: "hello", Bootstrap: d.bootstrap}); err != nil {
+			if _, err := d.ask(ctx, request{Op: "hello", Bootstrap: d.bootstrap}); err != nil {
 				return answer{}, err
 			}
 		}
@@ -307,6 +324,45 @@ func (d *driver) tool(ctx context.Context, main, stdin string, args ...string) (
 		return toolResult{}, errors.New("the driver's answer holds no tool result")
 	}
 	return *a.Tool, nil
+}
+
+// join lets a member join a group. It consumes from then on, and journals, until it leaves.
+func (d *driver) join(ctx context.Context, m membership) error {
+	_, err := d.call(ctx, request{Op: "join", membership: &m})
+	return err
+}
+
+// leave lets a member leave its group in order; abandoned, it goes without a word, as one that was killed. Only the Java
+// driver can abandon.
+func (d *driver) leave(ctx context.Context, m membership, abandon bool) error {
+	_, err := d.call(ctx, request{Op: "leave", membership: &m, Abandon: abandon})
+	return err
+}
+
+// commitOffset commits an offset for a group that has no members, and asks the library what is committed then.
+func (d *driver) commitOffset(ctx context.Context, group, topic string, partition int, offset int64, metadata string) (committedOffset, error) {
+	a, err := d.call(ctx, request{Op: "commit", Topic: topic, Partition: partition, From: offset, Metadata: metadata, membership: &membership{Group: group}})
+	if err != nil {
+		return committedOffset{}, err
+	}
+	if a.Committed == nil {
+		return committedOffset{}, errors.New("the driver's answer holds no offset")
+	}
+	return *a.Committed, nil
+}
+
+// kill ends the driver's process at once, and with it every member in it. The next call starts another.
+func (d *driver) kill() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.process == nil {
+		return nil
+	}
+	err := errors.Join(d.stdin.Close(), d.process.Kill())
+	for range d.lines {
+	}
+	d.process = nil
+	return err
 }
 
 // close ends the driver: a closed standard input is its signal to leave.

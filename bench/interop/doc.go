@@ -31,6 +31,26 @@
 //	-> {"id":6,"op":"delete","topic":"t"}
 //	<- {"id":6,"error":{"code":3,"message":"…"}}
 //
+// To consume as a member of a group, which goes on until the member leaves, there are three more:
+//
+//	-> {"id":7,"op":"join","member":"g/first","group":"g","topics":["t"],"protocol":"classic","assignor":"range",
+//	    "reset":"earliest","sessionMs":3000,"log":"/tmp/first.journal"}
+//	<- {"id":7}
+//	-> {"id":8,"op":"leave","member":"g/first"}
+//	<- {"id":8}
+//	-> {"id":9,"op":"commit","group":"h","topic":"t","partition":0,"from":17,"metadata":"why"}
+//	<- {"id":9,"committed":{"offset":17,"metadata":"why"}}
+//
+// A join is answered at once. The member then writes into the file "log" what happens to it, a line an event, each before
+// what follows from it: what it got before it commits it. So the file of a process that was killed tells what it had done.
+// "pattern" in place of "topics" subscribes by a regular expression, and "seek" moves one partition when it is first
+// assigned. The Java driver lets a member go without a word to its group when "leave" says "abandon".
+//
+//	assigned 1700000000000 t 3 -1
+//	got 1700000000001 t 3 41
+//	committed 1700000000002 t 3 42
+//	refused 1700000000003 the broker's words for a commit it did not take
+//
 // A record is {"key":B,"value":B,"headers":[{"name":S,"value":B}],"timestamp":MS,"offset":N} where B is base64 or null.
 // The Java driver knows one operation more, "tool": it runs a tool's main method with arguments and standard input and
 // answers with exit code, output and errors. kcat has no driver: the suite runs the program itself.
@@ -44,7 +64,11 @@
 //   - Lacks: what a client cannot do, by its own interface: keep the order of headers, set a timestamp. The comparison
 //     takes it into account and nothing else.
 //   - Target: the broker under test.
-//   - Section: a part of the suite: clients, topics, tools.
+//   - Section: a part of the suite: clients, topics, tools, groups.
+//   - Way: how a client can be a member of a group: by which protocol, with which assignor, by names or by a pattern.
+//   - Story: one group from its first member to its last, while records keep coming: members join and leave, one is
+//     killed, another comes in its place. Its verdict: nothing lost, nothing got again that was committed, commits that
+//     only rise. Stories go on side by side, since they mostly wait.
 //
 // # Machines
 //

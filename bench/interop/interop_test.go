@@ -257,7 +257,7 @@ func TestTheCommandLineNamesWhatThereIs(t *testing.T) {
 	if err != nil || !o.full || o.target != "kafka" || !slices.Equal(o.clients, []string{"java", "kcat"}) {
 		t.Errorf("parseOptions = %+v, %v", o, err)
 	}
-	for _, bad := range [][]string{{"-suite", "some"}, {"-clients", "rpk"}, {"-sections", "groups"}, {"stray"}} {
+	for _, bad := range [][]string{{"-suite", "some"}, {"-clients", "rpk"}, {"-sections", "transactions"}, {"stray"}} {
 		if _, err := parseOptions(bad); err == nil {
 			t.Errorf("%v was accepted", bad)
 		}

@@ -59,6 +59,7 @@ func (k *kcat) hello(ctx context.Context) (hello, error) {
 	}
 	h := hello{
 		Client: "kcat", Codecs: []string{"none", "gzip", "snappy", "lz4", "zstd"}, Idempotent: true,
+		Groups: []string{"classic/range", "classic/cooperative-sticky"},
 		// Headers come as arguments, which end at a zero byte, and go as text; it stamps the time of sending and skips
 		// messages of which nothing is left.
 		Lacks: []string{lacksNulHeader, lacksTimestamp, lacksNothing, lacksReadHeaderBytes},

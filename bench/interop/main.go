@@ -16,7 +16,7 @@ import (
 )
 
 // sections are the parts of the suite by name, in their order.
-var sections = []string{"clients", "topics", "tools", "restart", "full"}
+var sections = []string{"clients", "topics", "tools", "groups", "restart", "full"}
 
 // options are the command line.
 type options struct {
@@ -119,7 +119,7 @@ func run(ctx context.Context, o options) (passed bool, err error) {
 	s := &suite{report: r, env: e, full: o.full, commands: prepare(ctx, e, o.clients)}
 	r.printf("clients installed in %d ms\n", time.Since(began).Milliseconds())
 	began = time.Now()
-	if s.target, err = startTarget(ctx, e, o.target, "broker", nil); err != nil {
+	if s.target, err = startTarget(ctx, e, o.target, "broker", groupSettings); err != nil {
 		return false, err
 	}
 	r.printf("%s %s serves at %s after %d ms\n", s.target.name, s.target.version, s.target.addr, time.Since(began).Milliseconds())
@@ -132,6 +132,8 @@ func run(ctx context.Context, o options) (passed bool, err error) {
 			s.topics(ctx)
 		case "tools":
 			s.tools(ctx)
+		case "groups":
+			s.groups(ctx)
 		case "restart":
 			s.restart(ctx)
 		case "full":

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -14,6 +15,7 @@ const checkTimeout = 60 * time.Second
 
 // report prints one line a check and counts.
 type report struct {
+	mu      sync.Mutex // groups of different clients are checked at the same time
 	out     io.Writer
 	strict  bool // a skip counts as a failure: CI
 	passed  int
@@ -31,11 +33,18 @@ type who struct{ client, version string }
 
 // check runs one check and reports it; it says whether the check passed, so that what depends on it can be left out.
 func (r *report) check(ctx context.Context, w who, name string, run func(ctx context.Context) error) bool {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	return r.checkWithin(ctx, checkTimeout, w, name, run)
+}
+
+// checkWithin is check with a bound of its own. Checks may run at the same time; each is reported when it ends.
+func (r *report) checkWithin(ctx context.Context, limit time.Duration, w who, name string, run func(ctx context.Context) error) bool {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	start := time.Now()
 	err := run(ctx)
 	took := time.Since(start)
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if err != nil {
 		r.failed++
 		r.line("FAIL", w, name, took)
@@ -89,6 +98,13 @@ func (r *report) deviates(w who, name string, d deviation) {
 
 func (r *report) line(verdict string, w who, name string, took time.Duration) {
 	r.printf("%-5s %-13s %-18s %-60s %6d ms\n", verdict, w.client, w.version, name, took.Milliseconds())
+}
+
+// remark prints a fact that is no verdict.
+func (r *report) remark(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.printf("      "+format+"\n", args...)
 }
 
 func (r *report) section(name string) {

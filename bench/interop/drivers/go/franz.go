@@ -17,6 +17,7 @@ func (f *franz) hello() hello {
 	return hello{
 		Client: "franz-go", Version: moduleVersion("github.com/twmb/franz-go"),
 		Codecs: []string{"none", "gzip", "snappy", "lz4", "zstd"}, Idempotent: true,
+		Groups: []string{"classic/range", "classic/roundrobin", "classic/sticky", "classic/cooperative-sticky", "classic/regex", "consumer/uniform", "consumer/range", "consumer/regex"},
 	}
 }
 

@@ -27,8 +27,10 @@ type request struct {
 	Count     int               `json:"count"`
 	Config    map[string]string `json:"config"`
 	produce
-	From   int64 `json:"from"`
-	WaitMs int   `json:"waitMs"`
+	membership
+	From     int64  `json:"from"`
+	Metadata string `json:"metadata"`
+	WaitMs   int    `json:"waitMs"`
 }
 
 // produce says how records are written.
@@ -63,6 +65,14 @@ type answer struct {
 	Offsets []int64  `json:"offsets,omitempty"`
 	Records []record `json:"records,omitempty"`
 	Admin   *topic   `json:"admin,omitempty"`
+
+	Committed *committed `json:"committed,omitempty"`
+}
+
+// committed is what a group has committed for a partition.
+type committed struct {
+	Offset   int64  `json:"offset"`
+	Metadata string `json:"metadata"`
 }
 
 // topic is one as administrative requests show it; offsets are those of partition 0.
@@ -86,6 +96,8 @@ type hello struct {
 	Codecs     []string `json:"codecs"`
 	Idempotent bool     `json:"idempotent"`
 	Lacks      []string `json:"lacks"`
+	// Groups are the ways in which it can be a member of a group: protocol/assignor.
+	Groups []string `json:"groups"`
 }
 
 // client is one library. Each call is complete when it returns: what it started is closed.
@@ -98,6 +110,10 @@ type client interface {
 	// administer lets a topic have so many partitions (it may have them already), sets a config, deletes the records of
 	// partition 0 below an offset where the library can, and describes what there is then.
 	administer(ctx context.Context, topic string, partitions int, key, value string, below int64) (topic, error)
+	// join is a member of a group until ctx ends, and then leaves it in order. It journals what happens to it.
+	join(ctx context.Context, m membership, j *journal) error
+	// commit commits an offset for a group without members and asks for it again.
+	commit(ctx context.Context, group, topic string, partition int32, offset int64, metadata string) (committed, error)
 	// code finds the protocol's error code in an error of this library.
 	code(err error) (int16, bool)
 }
@@ -116,6 +132,7 @@ func serve(name string) error {
 	in.Buffer(nil, 64<<20)
 	out := json.NewEncoder(os.Stdout)
 	var c client
+	members := &running{members: map[string]*runningMember{}}
 	for in.Scan() {
 		var r request
 		if err := json.Unmarshal(in.Bytes(), &r); err != nil {
@@ -130,7 +147,7 @@ func serve(name string) error {
 		if c == nil {
 			return errors.New("the first request must be hello")
 		}
-		if err := out.Encode(handle(c, r)); err != nil {
+		if err := out.Encode(handle(c, members, r)); err != nil {
 			return fmt.Errorf("writing an answer: %w", err)
 		}
 	}
@@ -151,7 +168,7 @@ func newClient(name, bootstrap string) (client, error) {
 	return nil, fmt.Errorf("no client %q here: franz-go, sarama, sarama-max or kafka-go", name)
 }
 
-func handle(c client, r request) answer {
+func handle(c client, members *running, r request) answer {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	if r.WaitMs > 0 {
@@ -178,6 +195,14 @@ func handle(c client, r request) answer {
 			t, err = c.administer(ctx, r.Topic, r.Count, key, value, r.From)
 		}
 		a.Admin = &t
+	case "join":
+		err = members.join(c, r.membership)
+	case "leave":
+		err = members.leave(ctx, r.Member)
+	case "commit":
+		var got committed
+		got, err = c.commit(ctx, r.Group, r.Topic, r.Partition, r.From, r.Metadata)
+		a.Committed = &got
 	default:
 		err = fmt.Errorf("no operation %q", r.Op)
 	}

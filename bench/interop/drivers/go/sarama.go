@@ -30,6 +30,7 @@ func (s *saramaClient) hello() hello {
 	return hello{
 		Client: s.name, Version: moduleVersion("github.com/IBM/sarama"),
 		Codecs: []string{"none", "gzip", "snappy", "lz4", "zstd"}, Idempotent: true,
+		Groups: []string{"classic/range", "classic/roundrobin", "classic/sticky", "classic/cooperative-sticky"},
 	}
 }
 

@@ -17,8 +17,10 @@ func (s *segmentio) hello() hello {
 	return hello{
 		Client: "kafka-go", Version: moduleVersion("github.com/segmentio/kafka-go"),
 		Codecs: []string{"none", "gzip", "snappy", "lz4", "zstd"},
-		// Its reader moves to the start of the log by itself when its offset is not there, and knows no LogAppendTime.
-		Lacks: []string{"read-null-key", "read-null-value", "read-null-header", "read-out-of-range", "read-append-time", "delete-records"},
+		// Its reader moves to the start of the log by itself when its offset is not there, knows no LogAppendTime, and in a
+		// group cannot seek and commits what it read of a partition that is no longer its own.
+		Lacks:  []string{"read-null-key", "read-null-value", "read-null-header", "read-out-of-range", "read-append-time", "delete-records", "group-seek", "group-fencing"},
+		Groups: []string{"classic/range", "classic/roundrobin"},
 	}
 }
 

@@ -27,6 +27,7 @@ public final class Driver {
         System.setOut(System.err);
         BufferedReader requests = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8), 1 << 16);
         Tools tools = new Tools();
+        Members members = new Members();
         JavaClient client = null;
         String line;
         while ((line = requests.readLine()) != null) {
@@ -37,7 +38,7 @@ public final class Driver {
                 if (op.equals("hello")) {
                     client = new JavaClient(request.path("bootstrap").asText());
                 }
-                answer(op, request, answer, client, tools);
+                answer(op, request, answer, client, tools, members);
             } catch (Throwable failure) { // the suite shall see every failure, linkage errors too, and go on
                 ObjectNode error = answer.putObject("error");
                 Throwable cause = root(failure);
@@ -53,7 +54,8 @@ public final class Driver {
         }
     }
 
-    private static void answer(String op, JsonNode r, ObjectNode answer, JavaClient client, Tools tools) throws Exception {
+    private static void answer(String op, JsonNode r, ObjectNode answer, JavaClient client, Tools tools, Members members)
+        throws Exception {
         switch (op) {
             case "hello" -> answer.set("hello", client.hello());
             case "create" -> client.create(r.path("topic").asText(), r.path("count").asInt(), r.path("config"));
@@ -64,6 +66,9 @@ public final class Driver {
             }
             case "admin" -> answer.set("admin", client.administer(r));
             case "read" -> client.read(r, answer.putArray("records"));
+            case "join" -> members.join(r, client.common());
+            case "leave" -> members.leave(r);
+            case "commit" -> answer.set("committed", Members.commit(r, client.common()));
             case "tool" -> {
                 List<String> args = new ArrayList<>();
                 r.path("args").forEach(a -> args.add(a.asText()));

@@ -44,10 +44,13 @@ final class JavaClient {
         ArrayNode codecs = hello.putArray("codecs");
         List.of("none", "gzip", "snappy", "lz4", "zstd").forEach(codecs::add);
         hello.putArray("lacks");
+        ArrayNode groups = hello.putArray("groups");
+        List.of("classic/range", "classic/roundrobin", "classic/sticky", "classic/cooperative-sticky", "classic/regex",
+            "consumer/uniform", "consumer/range", "consumer/regex").forEach(groups::add);
         return hello;
     }
 
-    private Properties common() {
+    Properties common() {
         Properties p = new Properties();
         p.put("bootstrap.servers", bootstrap);
         p.put("client.id", "interop-java");

@@ -6,6 +6,7 @@
 // group around them.
 'use strict'
 
+const fs = require('fs')
 const readline = require('readline')
 const { Kafka, CompressionTypes, CompressionCodecs, ConfigResourceTypes, logLevel } = require('kafkajs')
 const SnappyCodec = require('kafkajs-snappy')
@@ -52,6 +53,7 @@ const operations = {
         idempotent: true,
         // Its headers are an object: the order between names is lost, in both directions, and null has no way in.
         lacks: ['header-order', 'write-null-header'],
+        groups: ['classic/roundrobin', 'classic/regex'],
       },
     }
   },
@@ -179,6 +181,110 @@ const operations = {
     }
   },
 }
+
+// Members of groups by the suite's names, and what to tell one of them to leave.
+const members = {}
+
+// The file into which a member writes what happened to it; the Go drivers show its form.
+function journal(path) {
+  const file = fs.openSync(path, 'a')
+  const line = (text) => fs.writeSync(file, text + '\n')
+  return {
+    write: (kind, topic, partition, offset = -1) => line(`${kind} ${Date.now()} ${topic} ${partition} ${offset}`),
+    refused: (e) => line(`refused ${Date.now()} ${JSON.stringify(String(e))}`),
+    failed: (e) => line(`failed ${Date.now()} ${JSON.stringify(String(e))}`),
+    close: () => fs.closeSync(file),
+  }
+}
+
+Object.assign(operations, {
+  async join({ member, group, topics, pattern, reset, sessionMs, seek, log }) {
+    const out = journal(log)
+    const consumer = kafka.consumer({
+      groupId: group,
+      sessionTimeout: sessionMs,
+      rebalanceTimeout: sessionMs,
+      heartbeatInterval: sessionMs / 10,
+      maxWaitTimeInMs: 100,
+      metadataMaxAge: pattern ? 1000 : 300000,
+      retry: { initialRetryTime: 50, maxRetryTime: 500, retries: 20 },
+    })
+    const { GROUP_JOIN, COMMIT_OFFSETS, CRASH } = consumer.events
+    consumer.on(GROUP_JOIN, ({ payload }) => {
+      for (const [topic, partitions] of Object.entries(payload.memberAssignment)) {
+        partitions.forEach((p) => out.write('assigned', topic, p))
+        if (seek && topic === topics[0] && partitions.includes(seek.partition)) {
+          consumer.seek({ topic, partition: seek.partition, offset: String(seek.offset) })
+          seek = null
+        }
+      }
+    })
+    // A commit of one that is about to stop does nothing and says nothing; this event says what was done.
+    consumer.on(COMMIT_OFFSETS, ({ payload }) => {
+      payload.topics.forEach((t) => t.partitions.forEach((p) => out.write('committed', t.topic, p.partition, p.offset)))
+    })
+    consumer.on(CRASH, ({ payload }) => (payload.restart ? out.refused(payload.error) : out.failed(payload.error)))
+    members[member] = { consumer, out }
+    await consumer.connect()
+    await consumer.subscribe({ topics: pattern ? [new RegExp(pattern)] : topics, fromBeginning: reset === 'earliest' })
+    await consumer.run({
+      autoCommit: false,
+      partitionsConsumedConcurrently: 4,
+      eachBatchAutoResolve: false,
+      eachBatch: async ({ batch, resolveOffset, isStale, isRunning }) => {
+        if (isStale() || !isRunning()) {
+          return // its partition was sought or taken away
+        }
+        batch.messages.forEach((m) => out.write('got', batch.topic, batch.partition, m.offset))
+        resolveOffset(batch.lastOffset())
+        const offset = String(BigInt(batch.lastOffset()) + 1n)
+        try {
+          await consumer.commitOffsets([{ topic: batch.topic, partition: batch.partition, offset }])
+        } catch (e) {
+          out.refused(e)
+          throw e // the library joins again
+        }
+      },
+    })
+    return {}
+  },
+
+  async leave({ member }) {
+    const { consumer, out } = members[member]
+    delete members[member]
+    await consumer.disconnect()
+    out.close()
+    return {}
+  },
+
+  // The library commits metadata only as a member: one that consumes from the end, where nothing comes.
+  async commit({ group, topic, partition, from, metadata }) {
+    const consumer = kafka.consumer({ groupId: group, sessionTimeout: 6000, heartbeatInterval: 500, maxWaitTimeInMs: 100 })
+    await consumer.connect()
+    try {
+      const done = new Promise((resolve) => consumer.on(consumer.events.COMMIT_OFFSETS, resolve))
+      await consumer.subscribe({ topic })
+      await consumer.run({ autoCommit: false, eachMessage: async () => {} })
+      const trying = setInterval(() => {
+        // Before it has joined, this does nothing and says nothing.
+        consumer.commitOffsets([{ topic, partition, offset: String(from), metadata }]).catch((e) => console.error(e))
+      }, 50)
+      await done
+      clearInterval(trying)
+    } finally {
+      await consumer.disconnect()
+    }
+    const admin = kafka.admin()
+    await admin.connect()
+    try {
+      const [fetched] = await admin.fetchOffsets({ groupId: group, topics: [topic] })
+      const found = fetched.partitions.find((p) => p.partition === partition)
+      return { committed: { offset: Number(found.offset), metadata: found.metadata } }
+    } finally {
+      await admin.disconnect()
+    }
+  },
+})
 
 function headersObject(list) {
   const headers = {}

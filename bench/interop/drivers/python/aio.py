@@ -3,10 +3,14 @@
 import asyncio
 
 import aiokafka
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
-from aiokafka.errors import BrokerResponseError, for_code
+from aiokafka.coordinator.assignors.range import RangePartitionAssignor
+from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+from aiokafka.errors import BrokerResponseError, KafkaError, for_code
+from aiokafka.structs import OffsetAndMetadata
 
 import protocol
 
@@ -24,6 +28,7 @@ class Aio:
             "idempotent": True,
             # A record must have a key or a value; INVALID_RECORD is an unknown error to it.
             "lacks": ["write-nothing", "code-87"],
+            "groups": ["classic/range", "classic/roundrobin", "classic/sticky", "classic/regex"],
         }
 
     def create(self, topic, partitions, config):
@@ -132,6 +137,79 @@ class Aio:
                 await consumer.stop()
 
         return self.loop.run_until_complete(asyncio.wait_for(run(), wait))
+
+    def join(self, m, journal, stop):
+        asyncio.run(self.consume(m, journal, stop))
+
+    async def consume(self, m, journal, stop):
+        strategies = {
+            "range": RangePartitionAssignor,
+            "roundrobin": RoundRobinPartitionAssignor,
+            "sticky": StickyPartitionAssignor,
+        }
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=self.bootstrap,
+            group_id=m.group,
+            auto_offset_reset=m.reset,
+            enable_auto_commit=False,
+            partition_assignment_strategy=[strategies[m.assignor]],
+            session_timeout_ms=m.session_ms,
+            heartbeat_interval_ms=m.heartbeat_ms,
+            rebalance_timeout_ms=m.session_ms,
+            fetch_max_wait_ms=100,
+            metadata_max_age_ms=1000 if m.pattern else 300_000,
+        )
+
+        class Listener(ConsumerRebalanceListener):
+            seek = m.seek
+
+            async def on_partitions_assigned(self, assigned):
+                journal.assigned(assigned)
+                if self.seek and TopicPartition(*self.seek[:2]) in assigned:
+                    consumer.seek(TopicPartition(*self.seek[:2]), self.seek[2])
+                    self.seek = None
+
+            async def on_partitions_revoked(self, revoked):
+                journal.revoked(revoked)
+
+        if m.pattern:
+            consumer.subscribe(pattern=m.pattern, listener=Listener())
+        else:
+            consumer.subscribe(m.topics, listener=Listener())
+        await consumer.start()
+        try:
+            while not stop.is_set():
+                got = await consumer.getmany(timeout_ms=100)
+                journal.got((tp.topic, tp.partition, r.offset) for tp, records in got.items() for r in records)
+                offsets = {tp: records[-1].offset + 1 for tp, records in got.items() if records}
+                if not offsets:
+                    continue
+                try:
+                    await consumer.commit(offsets)
+                    for tp, offset in offsets.items():
+                        journal.write("committed", tp.topic, tp.partition, offset)
+                except KafkaError as e:  # IllegalStateError too: a partition that was taken away meanwhile
+                    journal.refused(e)
+        finally:
+            await consumer.stop()
+
+    def commit(self, group, topic, partition, offset, metadata):
+        async def run():
+            consumer = AIOKafkaConsumer(bootstrap_servers=self.bootstrap, group_id=group, enable_auto_commit=False)
+            admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
+            await consumer.start()
+            await admin.start()
+            try:
+                tp = TopicPartition(topic, partition)
+                consumer.assign([tp])
+                await consumer.commit({tp: OffsetAndMetadata(offset, metadata)})
+                got = (await admin.list_consumer_group_offsets(group, partitions=[tp]))[tp]
+                return got.offset, got.metadata
+            finally:
+                await admin.close()
+                await consumer.stop()
+
+        return self.loop.run_until_complete(run())
 
     def code(self, e):
         return e.errno if isinstance(e, BrokerResponseError) and e.errno >= 0 else None

@@ -20,6 +20,15 @@ class Confluent:
             "codecs": ["none", "gzip", "snappy", "lz4", "zstd"],
             "idempotent": True,
             "lacks": [],
+            "groups": [
+                "classic/range",
+                "classic/roundrobin",
+                "classic/cooperative-sticky",
+                "classic/regex",
+                "consumer/uniform",
+                "consumer/range",
+                "consumer/regex",
+            ],
         }
 
     def create(self, topic, partitions, config):
@@ -129,6 +138,84 @@ class Confluent:
         finally:
             consumer.close()
         return out
+
+    def join(self, m, journal, stop):
+        config = {
+            "group.id": m.group,
+            "auto.offset.reset": m.reset,
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "fetch.wait.max.ms": 100,
+            "topic.metadata.refresh.interval.ms": 1000,  # how soon a pattern sees a topic
+        }
+        if m.protocol == "consumer":
+            config |= {"group.protocol": "consumer", "group.remote.assignor": m.assignor}
+        else:
+            config |= {
+                "partition.assignment.strategy": m.assignor,
+                "session.timeout.ms": m.session_ms,
+                "heartbeat.interval.ms": m.heartbeat_ms,
+                "max.poll.interval.ms": max(m.session_ms, 10_000),
+            }
+        consumer = confluent_kafka.Consumer(self.common | config)
+        incremental = m.protocol == "consumer" or m.assignor.startswith("cooperative")
+        seek = m.seek
+
+        def assigned(consumer, partitions):
+            nonlocal seek
+            journal.assigned((p.topic, p.partition) for p in partitions)
+            for p in partitions:
+                if seek and (p.topic, p.partition) == seek[:2]:
+                    p.offset = seek[2]
+                    seek = None
+            (consumer.incremental_assign if incremental else consumer.assign)(partitions)
+
+        def revoked(consumer, partitions):
+            journal.revoked((p.topic, p.partition) for p in partitions)
+            (consumer.incremental_unassign(partitions) if incremental else consumer.unassign())
+
+        consumer.subscribe([m.pattern] if m.pattern else m.topics, on_assign=assigned, on_revoke=revoked, on_lost=revoked)
+        try:
+            while not stop.is_set():
+                # The first call waits and serves rebalances; the second takes what else is there.
+                first = consumer.poll(0.1)
+                if first is None:
+                    continue
+                messages = [first]
+                if first.error() is None:
+                    messages += consumer.consume(200, 0)
+                got = {}
+                for message in messages:
+                    if message.error():
+                        journal.refused(message.error())
+                    else:
+                        got.setdefault((message.topic(), message.partition()), []).append(message.offset())
+                journal.got((t, p, o) for (t, p), offsets in got.items() for o in offsets)
+                if not got:
+                    continue
+                try:
+                    offsets = [TopicPartition(t, p, offsets[-1] + 1) for (t, p), offsets in got.items()]
+                    for p in consumer.commit(offsets=offsets, asynchronous=False):
+                        if p.error:
+                            journal.refused(p.error)
+                        else:
+                            journal.write("committed", p.topic, p.partition, p.offset)
+                except confluent_kafka.KafkaException as e:
+                    journal.refused(e)
+        finally:
+            consumer.close()
+
+    def commit(self, group, topic, partition, offset, metadata):
+        consumer = confluent_kafka.Consumer(self.common | {"group.id": group})
+        try:
+            tp = TopicPartition(topic, partition, offset, metadata)
+            for p in consumer.commit(offsets=[tp], asynchronous=False):
+                if p.error:
+                    raise confluent_kafka.KafkaException(p.error)
+            got = consumer.committed([TopicPartition(topic, partition)], 20)[0]
+            return got.offset, got.metadata or ""
+        finally:
+            consumer.close()
 
     def code(self, e):
         if isinstance(e, confluent_kafka.KafkaException) and e.args and isinstance(e.args[0], confluent_kafka.KafkaError):

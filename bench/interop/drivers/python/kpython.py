@@ -3,9 +3,13 @@
 import time
 
 import kafka
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import ConsumerRebalanceListener, KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka.admin import ConfigResource, NewTopic
-from kafka.errors import BrokerResponseError
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+from kafka.errors import BrokerResponseError, KafkaError
 
 import protocol
 
@@ -21,6 +25,7 @@ class KafkaPython:
             "codecs": ["none", "gzip", "snappy", "lz4", "zstd"],
             "idempotent": True,
             "lacks": ["write-null-header", "write-nothing"],
+            "groups": ["classic/range", "classic/roundrobin", "classic/sticky", "classic/cooperative-sticky", "classic/regex"],
         }
 
     def create(self, topic, partitions, config):
@@ -107,6 +112,69 @@ class KafkaPython:
         finally:
             consumer.close()
         return out
+
+    def join(self, m, journal, stop):
+        strategies = {
+            "range": RangePartitionAssignor,
+            "roundrobin": RoundRobinPartitionAssignor,
+            "sticky": StickyPartitionAssignor,
+            "cooperative-sticky": CooperativeStickyAssignor,
+        }
+        consumer = KafkaConsumer(
+            bootstrap_servers=self.bootstrap,
+            group_id=m.group,
+            auto_offset_reset=m.reset,
+            enable_auto_commit=False,
+            partition_assignment_strategy=[strategies[m.assignor]],
+            session_timeout_ms=m.session_ms,
+            heartbeat_interval_ms=m.heartbeat_ms,
+            max_poll_interval_ms=max(m.session_ms, 10_000),
+            fetch_max_wait_ms=50,
+            metadata_max_age_ms=1000 if m.pattern else 300_000,
+        )
+
+        class Listener(ConsumerRebalanceListener):
+            seek = m.seek
+
+            def on_partitions_assigned(self, partitions):
+                journal.assigned(partitions)
+                if self.seek and TopicPartition(*self.seek[:2]) in partitions:
+                    consumer.seek(TopicPartition(*self.seek[:2]), self.seek[2])
+                    self.seek = None
+
+            def on_partitions_revoked(self, partitions):
+                journal.revoked(partitions)
+
+        if m.pattern:
+            consumer.subscribe(pattern=m.pattern, listener=Listener())
+        else:
+            consumer.subscribe(m.topics, listener=Listener())
+        try:
+            while not stop.is_set():
+                got = consumer.poll(timeout_ms=100)
+                journal.got((r.topic, r.partition, r.offset) for records in got.values() for r in records)
+                next_offsets = {tp: OffsetAndMetadata(records[-1].offset + 1, "", -1) for tp, records in got.items() if records}
+                if not next_offsets:
+                    continue
+                try:
+                    consumer.commit(next_offsets)
+                    for tp, o in next_offsets.items():
+                        journal.write("committed", tp.topic, tp.partition, o.offset)
+                except KafkaError as e:
+                    journal.refused(e)
+        finally:
+            consumer.close(autocommit=False)
+
+    def commit(self, group, topic, partition, offset, metadata):
+        consumer = KafkaConsumer(bootstrap_servers=self.bootstrap, group_id=group, enable_auto_commit=False)
+        try:
+            tp = TopicPartition(topic, partition)
+            consumer.assign([tp])
+            consumer.commit({tp: OffsetAndMetadata(offset, metadata, -1)})
+            got = consumer.committed(tp, metadata=True)
+            return got.offset, got.metadata
+        finally:
+            consumer.close()
 
     def code(self, e):
         return e.errno if isinstance(e, BrokerResponseError) and e.errno >= 0 else None

@@ -2,7 +2,7 @@
 
 One JSON request a line comes from standard input, one JSON answer a line goes to standard output, as the package
 comment of bench/interop describes. A client is an object with the methods hello, create, delete, administer,
-produce, read and code; each call closes what it opened.
+produce, read, join, commit and code; each call closes what it opened.
 """
 
 import base64
@@ -10,6 +10,8 @@ import json
 import os
 import sys
 import traceback
+
+import member
 
 
 def encode(value):
@@ -64,6 +66,15 @@ def handle(client, r):
     if op == "read":
         wait = r.get("waitMs") or 30_000
         return {"records": client.read(r["topic"], r["partition"], r["from"], r["count"], wait / 1000)}
+    if op == "join":
+        member.join(client, r)
+        return {}
+    if op == "leave":
+        member.leave(r["member"], (r.get("waitMs") or 30_000) / 1000)
+        return {}
+    if op == "commit":
+        offset, metadata = client.commit(r["group"], r["topic"], r["partition"], r["from"], r["metadata"])
+        return {"committed": {"offset": offset, "metadata": metadata}}
     raise ValueError(f"no operation {op}")
 
 
