@@ -27,7 +27,8 @@ func New(name string) *Group { return &Group{name: name, topics: make(map[string
 // Len is how many partitions have a committed offset.
 func (g *Group) Len() int { return g.count }
 
-// Apply changes the hard state by an entry of this group. A tombstone of what is not there changes nothing.
+// Apply changes the hard state by an entry of this group. A tombstone of what is not there changes nothing. The names of the entry are not kept: a log has
+// them anew in every record, and a shard many records.
 func (g *Group) Apply(e *records.OffsetCommit) {
 	t := g.topics[e.Topic]
 	if e.Value == nil {
@@ -43,7 +44,8 @@ func (g *Group) Apply(e *records.OffsetCommit) {
 		}
 		return
 	}
-	g.put(g.topic(e.Topic), e)
+	t = g.topic(e.Topic)
+	g.put(t, &records.OffsetCommit{Group: g.name, Topic: t.name, Partition: e.Partition, Value: e.Value})
 }
 
 // topic finds a topic or makes it; who makes it puts a commit there.
