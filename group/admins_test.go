@@ -10,17 +10,24 @@ import (
 
 // retopic makes topics again that are gone, and tells of it.
 func (m *model) retopic(names []string) {
-	var all []coord.Topic
-	for _, name := range []string{"a", "b", "c"} {
-		if m.lives[name] == 0 && slices.Contains(names, name) {
+	for _, name := range names {
+		if m.lives[name] == 0 {
 			m.lives[name] = 2 + m.rng.IntN(200)
 		}
+	}
+	m.topics = m.view()
+	m.send(&coord.TopicsChanged{Topics: m.topics}, nil)
+}
+
+// view is the topics as they are.
+func (m *model) view() *topicView {
+	var all []coord.Topic
+	for _, name := range []string{"a", "b", "c"} {
 		if life := m.lives[name]; life > 0 {
 			all = append(all, coord.Topic{Name: name, ID: topicID(name, life), Partitions: int32(2 + m.rng.IntN(3))})
 		}
 	}
-	m.topics = newTopics(all...)
-	m.send(&coord.TopicsChanged{Topics: m.topics}, nil)
+	return newTopics(all...)
 }
 
 func (m *model) deleteTopic() {

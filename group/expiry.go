@@ -38,7 +38,7 @@ func (s *Shard) expire(now coord.Now, out *coord.Out) {
 		}
 		g := s.groups[s.sweep.names[0]]
 		if g != nil {
-			topic, seen, done := g.offsets.Expire(now, s.cfg.OffsetsRetention, g.aging(), s.sweep.topic, partitions, out)
+			topic, seen, done := g.offsets.Expire(now, s.cfg.OffsetsRetention, s.aging(g), s.sweep.topic, partitions, out)
 			partitions -= seen
 			if !done {
 				s.sweep.topic, partitions = topic, 0

@@ -144,24 +144,32 @@ func (g *group) subscribed(topic string) bool {
 }
 
 // aging says how the group's commits age now.
-func (g *group) aging() offsets.Aging {
-	if g.consumer != nil {
-		return offsets.Aging{Subscribed: g.consumer.Subscribed}
-	}
-	if g.classic == nil {
-		return offsets.Aging{}
+func (s *Shard) aging(g *group) offsets.Aging {
+	a := offsets.Aging{Gone: s.gone, GoneAfter: s.cfg.OffsetsCheckInterval}
+	switch {
+	case g.consumer != nil:
+		a.Subscribed = g.consumer.Subscribed
+		return a
+	case g.classic == nil:
+		return a
 	}
 	switch g.classic.Expiry() {
 	case classic.ExpireAll:
-		since := g.classic.EmptySince()
-		return offsets.Aging{Idle: since != ident.NoTimestamp, Since: since}
+		a.Since = g.classic.EmptySince()
+		a.Idle = a.Since != ident.NoTimestamp
 	case classic.ExpireUnsubscribed:
-		return offsets.Aging{Subscribed: g.classic.Subscribed}
-	case classic.ExpireSimple:
-		return offsets.Aging{}
+		a.Subscribed = g.classic.Subscribed
 	case classic.ExpireNever:
+		a.Never = true
+	case classic.ExpireSimple: // from the commit on
 	}
-	return offsets.Aging{Never: true}
+	return a
+}
+
+// gone tells whether a topic does not exist.
+func (s *Shard) gone(id ident.TopicID) bool {
+	_, ok := s.topics.ByID(id)
+	return !ok
 }
 
 // removeMachine ends the group's type: its entries get tombstones, and what is parked is answered with code. The offsets stay.

@@ -75,12 +75,13 @@ const (
 	emptyConverted
 	topicGone
 	reloaded
+	orphaned
 	jumpSeen
 	actions
 )
 
 var actionNames = [actions]string{
-	"accepted commit", "stale commit", "expired offset", "deleted group", "upgrade", "downgrade", "empty group converted", "topic gone", "reload", "jump",
+	"accepted commit", "stale commit", "expired offset", "deleted group", "upgrade", "downgrade", "empty group converted", "topic gone", "reload", "orphan", "jump",
 }
 
 func play(t *testing.T, seed uint64, reached *[actions]int) uint64 {
@@ -235,6 +236,14 @@ func (m *model) expired(e *records.OffsetCommit, before coord.ListedGroup) {
 	if e.Value != nil || o == nil {
 		m.failf("a timer wrote %s", show(e))
 	}
+	if m.lives[e.Topic] == 0 || topicID(e.Topic, m.lives[e.Topic]) != o.TopicID { // deleted while the shard was loaded
+		if m.now.Wall-o.CommitTime < ident.Millis(m.config.OffsetsCheckInterval) {
+			m.failf("%s after %d ms", show(e), m.now.Wall-o.CommitTime)
+		}
+		m.reached[orphaned]++
+		delete(m.commits, at)
+		return
+	}
 	since := o.CommitTime
 	if before.Type == "Classic" && before.ProtocolType != "" {
 		if before.State != "Empty" && before.State != "Stable" {
@@ -358,6 +367,10 @@ func (m *model) reload() {
 	m.trace = append(m.trace, "reload")
 	clear(m.pending)
 	log := compact(m.rng, m.log)
+	if m.rng.IntN(4) == 0 { // what happens meanwhile is not told
+		m.lives[pick(m.rng, []string{"a", "b", "c"})] = 0
+		m.topics = m.view()
+	}
 	m.shard, m.out = m.fold(log), coord.Out{}
 	m.shard.Loaded(m.now, &m.out)
 	m.log = append(log, m.out.Entries...)

@@ -18,6 +18,15 @@ type Aging struct {
 	Since ident.Millis
 	// Subscribed tells of the topics that members read: their commits do not expire. nil: no topic is read.
 	Subscribed func(topic string) bool
+	// Gone tells of topics that were deleted while nobody told the shard: between two loads. Their commits go, whatever the group does, when they are
+	// older than GoneAfter: a topic may be newer than our view of the topics, but not for long. nil: none.
+	Gone      func(id ident.TopicID) bool
+	GoneAfter int64 // ms
+}
+
+// orphaned tells whether a commit's topic was deleted.
+func (a *Aging) orphaned(o *records.Offset, now ident.Millis) bool {
+	return a.Gone != nil && !o.TopicID.IsZero() && int64(now-o.CommitTime) >= a.GoneAfter && a.Gone(o.TopicID)
 }
 
 // expired tells whether a commit is too old at a time. A commit with an end of its own (old clients) heeds only that.
@@ -35,9 +44,6 @@ func (a *Aging) expired(o *records.Offset, now ident.Millis, retention int64) bo
 // Expire removes what is too old, topics in the order of their names from the first name that is not below after. It stops after the topic in which budget
 // partitions have been looked at, and says where to go on; done: the whole group has been looked through.
 func (g *Group) Expire(now coord.Now, retention int64, a Aging, after string, budget int, out *coord.Out) (next string, seen int, done bool) {
-	if a.Never {
-		return "", 0, true
-	}
 	expired := int64(0)
 	defer func() {
 		if expired > 0 {
@@ -52,11 +58,9 @@ func (g *Group) Expire(now coord.Now, retention int64, a Aging, after string, bu
 		}
 		t := g.topics[name]
 		seen += len(t.commits)
-		if a.Subscribed != nil && a.Subscribed(name) {
-			continue
-		}
+		ages := !a.Never && (a.Subscribed == nil || !a.Subscribed(name))
 		t.each(func(e *records.OffsetCommit) {
-			if a.expired(e.Value, now.Wall, retention) {
+			if ages && a.expired(e.Value, now.Wall, retention) || a.orphaned(e.Value, now.Wall) {
 				g.remove(name, e.Partition, out)
 				expired++
 			}

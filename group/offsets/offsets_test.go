@@ -83,6 +83,25 @@ func TestAgingFollowsKafka(t *testing.T) {
 	}
 }
 
+// TestCommitsOfGoneTopicsGo removes what was committed for a topic that was deleted while nobody told.
+func TestCommitsOfGoneTopicsGo(t *testing.T) {
+	lost, kept := ident.TopicID{1}, ident.TopicID{2}
+	aging := offsets.Aging{Never: true, Gone: func(id ident.TopicID) bool { return id == lost }, GoneAfter: hour}
+	b := newBench(t)
+	for i, c := range []struct {
+		id ident.TopicID
+		at ident.Millis
+	}{{lost, 99 * hour}, {lost, 99*hour + 1}, {kept, 0}, {ident.TopicID{}, 0}} {
+		b.group.Apply(&records.OffsetCommit{Group: "g", Topic: "a", Partition: int32(i), Value: &records.Offset{Offset: 1, CommitTime: c.at, ExpireTime: -1, TopicID: c.id}})
+	}
+	b.group.Expire(b.now, hour, aging, "", 100, &b.out)
+	for p := range int32(4) {
+		if gone := b.group.Get("a", p) == nil; gone != (p == 0) {
+			t.Errorf("the commit of partition %d is gone: %v", p, gone)
+		}
+	}
+}
+
 // TestExpiryGoesInPortions looks at no more than it may, and finds its place again though topics have gone.
 func TestExpiryGoesInPortions(t *testing.T) {
 	b := newBench(t)
