@@ -15,7 +15,7 @@ func TestASteadyRequestAllocatesNothing(t *testing.T) {
 	if broker.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
-	r := start(t, "log.retention.check.interval.ms=3600000")
+	r := start(t, append(quick, "log.retention.check.interval.ms=3600000")...)
 	r.createTopic("cached", 1, "write.caching", "true")
 	r.createTopic("synced", 1)
 	r.createTopic("small", 1, "write.caching", "true")
@@ -28,10 +28,12 @@ func TestASteadyRequestAllocatesNothing(t *testing.T) {
 			}
 		}
 	}
+	m := r.raw().joinAlone("steady")
 	for _, tc := range []struct {
 		name  string
 		frame []byte
 	}{
+		{"heartbeat", frame(1, m)},
 		{"produce 1 KiB, acks=1", frame(1, produce(9, 1, "cached", 0, benchBatch(1<<10)))},
 		{"produce 64 KiB, acks=1", frame(1, produce(9, 1, "cached", 0, benchBatch(64<<10)))},
 		{"produce 1 KiB, acks=all, synced", frame(1, produce(9, -1, "synced", 0, benchBatch(1<<10)))},

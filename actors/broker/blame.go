@@ -16,8 +16,8 @@ import (
 	"github.com/troupe-broker/troupe/wire/ident"
 )
 
-// A bug in a replica ends the process, since its state cannot be trusted. If the bug is in the data, the next run meets it again. So each exit blamed on a
-// replica leaves a line in the data directory, and after three within ten minutes the replica starts offline while the others serve.
+// A bug in a replica, or in a coordinator of groups, ends the process, since its state cannot be trusted. If the bug is in the data, the next run meets it
+// again. So each exit blamed on one leaves a line in the data directory, and after three within ten minutes it starts offline while the others serve.
 
 const (
 	blameFile   = "blame"
@@ -30,7 +30,7 @@ const (
 // RecordBlame notes in the data directory that the process ends because of a bug in a replica. Bugs of other actors are not noted. Call it from the
 // OnBug of the system, before the process exits.
 func RecordBlame(world store.FS, dataDir string, b *runtime.Blame, now ident.Millis) error {
-	if b.Kind != kindPartition || b.Decision != runtime.Exit {
+	if b.Kind != kindPartition && b.Kind != kindCoordinator || b.Decision != runtime.Exit {
 		return nil
 	}
 	lines, err := readBlame(world, dataDir)

@@ -8,7 +8,7 @@ import (
 	"github.com/troupe-broker/troupe/wire"
 )
 
-// callOp is a request that a handler of the handler package answers: every API but Produce and Fetch.
+// callOp is a request that a handler of the handler package answers: every API but Produce, Fetch and Heartbeat.
 type callOp struct {
 	request
 	call     handler.Call
@@ -72,12 +72,19 @@ func (op *callOp) encode(s *session) error {
 	if op.closed != nil {
 		return op.closed
 	}
+	if op.response == nil {
+		return s.reason // given up by hurry: nothing that follows can be answered either
+	}
 	at, dst := s.beginAnswer(&op.request, outputMin)
 	return s.endAnswer(at, op.response.AppendTo(dst), 0)
 }
 
-// hurry implements operation: a handler asks for what does not take long.
-func (op *callOp) hurry(*runtime.Turn) {}
+// hurry implements operation: a handler asks for what does not take long, but for what waits for other members of a group. Nobody waits for that any more.
+func (op *callOp) hurry(*runtime.Turn) {
+	if key := op.header.Key; op.session.closing && (key == wire.KeyJoinGroup || key == wire.KeySyncGroup) {
+		op.done = true
+	}
+}
 
 // abandon implements operation. No answer function runs any more, so that nobody looks at the request.
 func (op *callOp) abandon() bool { return true }

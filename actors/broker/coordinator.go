@@ -30,6 +30,7 @@ type coordinatorActor struct {
 	replica *replica // of the partition
 	world   *groupsWorld
 	leading bool
+	blamed  bool // crashed the broker too often: it takes nothing
 
 	state   coordinatorState
 	now     coord.Now
@@ -101,6 +102,10 @@ func (c *coordinatorActor) Started(t *runtime.Turn) {
 	c.builder = record.NewBuilder()
 	c.timer = t.NewTimer(signalTick)
 	c.now.Mono, c.now.Wall = t.Now()
+	if c.blamed {
+		c.log.Error().Msg(codeBlamed + ": the broker crashed three times within ten minutes in the coordinator of these groups; it starts offline, the others serve")
+		return
+	}
 	if c.leading {
 		c.begin(t)
 	}
@@ -146,7 +151,7 @@ func (c *coordinatorActor) take(t *runtime.Turn, m runtime.Message) {
 func (c *coordinatorActor) led(t *runtime.Turn, leading bool) {
 	c.leading = leading
 	c.drop(t, wire.NotCoordinator)
-	if leading {
+	if leading && !c.blamed {
 		c.begin(t)
 		return
 	}
@@ -204,7 +209,11 @@ func (c *coordinatorActor) ask(t *runtime.Turn, m inquiry) {
 
 // refuse answers while there is no shard. A member's heartbeat is granted: its group is not lost, only not read yet.
 func (c *coordinatorActor) refuse(t *runtime.Turn, m inquiry) {
-	if c.state == coordinatorIdle {
+	switch {
+	case c.blamed:
+		m.answered(t, refusedNotAvailable)
+		return
+	case c.state == coordinatorIdle:
 		m.answered(t, refusedNotCoordinator)
 		return
 	}
@@ -276,7 +285,7 @@ func (c *coordinatorActor) due(t *runtime.Turn) {
 	}
 	c.held.expire(c.now.Mono, func(m inquiry) {
 		c.shared.metrics.groups.timeouts.Add(1)
-		m.answered(t, refusedTimeout)
+		m.answered(t, refusedNotAvailable)
 	})
 }
 

@@ -73,9 +73,9 @@ func sortedIDs(parked map[ident.RequestID]inquiry) []ident.RequestID {
 	return slices.Sorted(maps.Keys(parked))
 }
 
-// refusedTimeout answers what could not be committed in time. Kafka, too, says COORDINATOR_NOT_AVAILABLE where it means REQUEST_TIMED_OUT, which not all
+// refusedNotAvailable answers, among others, what could not be committed in time. Kafka, too, says COORDINATOR_NOT_AVAILABLE where it means REQUEST_TIMED_OUT, which not all
 // clients expect of a coordinator (CoordinatorOperationExceptionHelper.java).
-var refusedTimeout = &coord.ErrorReply{Code: wire.CoordinatorNotAvailable}
+var refusedNotAvailable = &coord.ErrorReply{Code: wire.CoordinatorNotAvailable}
 
 // appendRefusal is what clients hear when an append failed with a code: look the coordinator up again, or try again.
 func appendRefusal(code wire.ErrorCode) wire.ErrorCode {

@@ -2,6 +2,8 @@ package broker
 
 import (
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -146,6 +148,7 @@ type loadGroups struct {
 type loadedGroups struct {
 	load *groupLoad
 	err  error
+	bug  string // what failed, and where
 }
 
 // Bytes implements runtime.Message.
@@ -160,16 +163,27 @@ func (j *loadGroups) Reject(err error) {
 
 // do implements job.
 func (j *loadGroups) do(t *runtime.Turn) {
+	m := &loadedGroups{load: j.load}
 	n := j.region.Len()
 	buf := j.buffers.get(n)
-	_, err := j.region.ReadAt(buf[:n], 0)
-	if err == nil {
-		j.apply(buf[:n])
+	if _, m.err = j.region.ReadAt(buf[:n], 0); m.err == nil {
+		m.bug = j.guarded(buf[:n])
 		j.load.next = j.region.Next()
 	}
 	j.buffers.put(buf)
 	j.region.Release()
-	_ = t.Send(j.coordinator, &loadedGroups{load: j.load, err: err})
+	_ = t.Send(j.coordinator, m) // one that has stopped loads nothing
+}
+
+// guarded applies whole batches. A bug on the way is the coordinator's, and it is to be blamed, not the pool: after three exits it starts offline.
+func (j *loadGroups) guarded(b []byte) (bug string) {
+	defer func() {
+		if r := recover(); r != nil {
+			bug = fmt.Sprintf("%v\n%s", r, debug.Stack())
+		}
+	}()
+	j.apply(b)
+	return ""
 }
 
 // apply applies whole batches. What cannot be understood is passed over, told and counted: one bad record must not take all groups with it.
@@ -230,6 +244,9 @@ func (j *loadGroups) bad(at ident.Offset, err error) {
 
 // loaded goes on when a region has been applied.
 func (c *coordinatorActor) loaded(t *runtime.Turn, m *loadedGroups) {
+	if m.bug != "" {
+		panic("broker: while the groups of " + c.replica.tp.String() + " were loaded: " + m.bug)
+	}
 	if m.load != c.load || m.load == nil {
 		return
 	}

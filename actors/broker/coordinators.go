@@ -174,10 +174,11 @@ func (r *rootActor) spawnCoordinator(t *runtime.Turn, image *cluster.Image, topi
 	number := rep.tp.Partition
 	b := &coordinatorActor{
 		shared: r.shared, replica: rep, world: r.world, leading: topic.Partitions[number].Leader == r.shared.identity.Broker,
-		log: r.log.With().Str("topic", topic.Name).Int32("partition", number).Logger(),
+		blamed: r.blamed[ident.TopicPartition{Topic: coordinatorName, Partition: number}],
+		log:    r.log.With().Str("topic", topic.Name).Int32("partition", number).Logger(),
 	}
 	// A topic of this name may have been deleted a moment ago, and its coordinators not be gone yet: the id tells them apart.
-	ref, err := t.Spawn(cast("coordinator", "groups-"+strconv.Itoa(int(number))+":"+topic.ID.String(), b))
+	ref, err := t.Spawn(cast("coordinator", coordinatorName+"-"+strconv.Itoa(int(number))+":"+topic.ID.String(), b))
 	if err != nil {
 		panic("broker: a coordinator could not be spawned: " + err.Error())
 	}

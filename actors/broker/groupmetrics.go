@@ -1,8 +1,15 @@
 package broker
 
 import (
+	"cmp"
+	"slices"
+	"strconv"
 	"sync/atomic"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/troupe-broker/troupe/actors/runtime"
 	"github.com/troupe-broker/troupe/group/coord"
 )
 
@@ -46,4 +53,138 @@ func (c *coordinatorActor) note(n *coord.Note) {
 	case coord.NoteConverted:
 		c.log.Info().Str("group", n.Group).Str("protocol", n.Text).Msg("the group changed its protocol")
 	}
+}
+
+// The names and labels are those of kafka_exporter, so that dashboards made for it work.
+var (
+	descTopicPartitions = kafkaDesc("topic_partitions", "Number of partitions for this Topic", "topic")
+	descTopicCurrent    = kafkaDesc("topic_partition_current_offset", "Current Offset of a Broker at Topic/Partition", "topic", "partition")
+	descTopicOldest     = kafkaDesc("topic_partition_oldest_offset", "Oldest Offset of a Broker at Topic/Partition", "topic", "partition")
+	descGroupMembers    = kafkaDesc("consumergroup_members", "Amount of members in a consumer group", "consumergroup")
+	descGroupOffset     = kafkaDesc("consumergroup_current_offset", "Current Offset of a ConsumerGroup at Topic/Partition", "consumergroup", "topic", "partition")
+	descGroupOffsets    = kafkaDesc("consumergroup_current_offset_sum", "Current Offset of a ConsumerGroup at Topic for all partitions", "consumergroup", "topic")
+	descGroupLag        = kafkaDesc("consumergroup_lag", "Current Approximate Lag of a ConsumerGroup at Topic/Partition", "consumergroup", "topic", "partition")
+	descGroupLags       = kafkaDesc("consumergroup_lag_sum", "Current Approximate Lag of a ConsumerGroup at Topic for all partitions", "consumergroup", "topic")
+
+	descGroupLoad       = desc("group_load_seconds", "Time to load the groups of a partition of the offsets topic.")
+	descGroupSkipped    = desc("group_skipped_records_total", "Group records that could not be read at a load.")
+	descGroupBatches    = desc("group_append_batches_total", "Batches of group records that were committed.")
+	descGroupRecords    = desc("group_append_records_total", "Group records that were committed.")
+	descGroupTimeouts   = desc("group_timeouts_total", "Answers given up because what they said was not committed in time.")
+	descGroupCommits    = desc("group_committed_offsets_total", "Offsets committed by groups.")
+	descGroupExpired    = desc("group_expired_offsets_total", "Committed offsets that expired.")
+	descGroupRebalances = desc("group_rebalances_total", "Rebalances of classic groups.")
+	descGroupFenced     = desc("group_removed_members_total", "Members that were removed from their groups.")
+	descGroupJumps      = desc("group_jumped_records_total", "Records that consumers without a usable offset left unread.")
+	descGroupScrapes    = desc("group_scrape_missed", "Coordinators whose groups are missing in this scrape: they load, or are too busy.")
+)
+
+func kafkaDesc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(prometheus.BuildFQName("kafka", "", name), help, labels, nil)
+}
+
+// scrapeMax is how long a scrape waits for the coordinators.
+const scrapeMax = time.Second
+
+// inspectGroups asks a coordinator for its groups, for a scrape. answer has room for all that are asked.
+type inspectGroups struct{ answer chan<- *coord.InspectReply }
+
+// Bytes implements runtime.Message.
+func (*inspectGroups) Bytes() int { return 0 }
+
+// Reject implements runtime.Rejecter.
+func (i *inspectGroups) Reject(error) { i.answer <- nil }
+
+// asks implements inquiry.
+func (*inspectGroups) asks() coord.Command { return &coord.Inspect{} }
+
+// answered implements inquiry.
+func (i *inspectGroups) answered(_ *runtime.Turn, a coord.Answer) {
+	reply, _ := a.(*coord.InspectReply)
+	i.answer <- reply
+}
+
+// groups tells of the groups that this broker coordinates. One that does not answer in time is left out: a scrape must not wait for a load.
+func (c *collector) groups(out chan<- prometheus.Metric) {
+	m := &c.shared.metrics.groups
+	out <- histogramOf(descGroupLoad, &m.load)
+	out <- counter(descGroupSkipped, m.skipped.Load())
+	out <- counter(descGroupBatches, m.batches.Load())
+	out <- counter(descGroupRecords, m.records.Load())
+	out <- counter(descGroupTimeouts, m.timeouts.Load())
+	out <- counter(descGroupCommits, m.commits.Load())
+	out <- counter(descGroupExpired, m.expired.Load())
+	out <- counter(descGroupRebalances, m.rebalances.Load())
+	out <- counter(descGroupFenced, m.fenced.Load())
+	out <- counter(descGroupJumps, m.jumps.Load())
+	table := c.shared.topics.Load()
+	refs := table.coordinators()
+	answers := make(chan *coord.InspectReply, len(refs))
+	for _, ref := range refs {
+		_ = ref.Post(&inspectGroups{answer: answers}) // Reject answers
+	}
+	expired := make(chan struct{})
+	alarm := c.shared.system.Clock().NewAlarm(func() { close(expired) })
+	alarm.Set(scrapeMax)
+	defer alarm.Cancel()
+	missed := len(refs)
+	for range refs {
+		select {
+		case a := <-answers:
+			if a != nil {
+				missed--
+				tellGroups(out, table, a)
+			}
+			continue
+		case <-expired:
+		}
+		break
+	}
+	out <- gauge(descGroupScrapes, int64(missed))
+}
+
+// tellGroups tells of the groups of one coordinator. Topics that are gone and partitions led elsewhere have no lag here.
+func tellGroups(out chan<- prometheus.Metric, table *topicTable, a *coord.InspectReply) {
+	for i := range a.Groups {
+		g := &a.Groups[i]
+		out <- gauge(descGroupMembers, int64(g.Members), g.Group)
+		slices.SortFunc(g.Offsets, func(x, y coord.InspectedOffset) int {
+			return cmp.Or(cmp.Compare(x.Topic, y.Topic), cmp.Compare(x.Partition, y.Partition))
+		})
+		for len(g.Offsets) > 0 {
+			topic, sum, lags, lagKnown := g.Offsets[0].Topic, int64(0), int64(0), false
+			for len(g.Offsets) > 0 && g.Offsets[0].Topic == topic {
+				o := &g.Offsets[0]
+				g.Offsets = g.Offsets[1:]
+				if o.Offset < 0 {
+					continue
+				}
+				number := strconv.Itoa(int(o.Partition))
+				out <- gauge(descGroupOffset, int64(o.Offset), g.Group, topic, number)
+				sum += int64(o.Offset)
+				if high, ok := table.highWatermark(topic, o.Partition); ok {
+					lag := max(high-int64(o.Offset), 0)
+					out <- gauge(descGroupLag, lag, g.Group, topic, number)
+					lags, lagKnown = lags+lag, true
+				}
+			}
+			out <- gauge(descGroupOffsets, sum, g.Group, topic)
+			if lagKnown {
+				out <- gauge(descGroupLags, lags, g.Group, topic)
+			}
+		}
+	}
+}
+
+// highWatermark is that of a partition which this broker leads.
+func (t *topicTable) highWatermark(topic string, partition int32) (int64, bool) {
+	e := t.byName[topic]
+	if e == nil {
+		return 0, false
+	}
+	r, _ := e.replica(partition)
+	if r == nil || !r.stats.leading.Load() {
+		return 0, false
+	}
+	return r.stats.high.Load(), true
 }

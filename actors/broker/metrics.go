@@ -110,6 +110,7 @@ func (c *collector) Describe(chan<- *prometheus.Desc) {}
 func (c *collector) Collect(out chan<- prometheus.Metric) {
 	c.requests(out)
 	c.partitions(out)
+	c.groups(out)
 	c.connections(out)
 	c.actors(out)
 	for _, d := range c.shared.directories {
@@ -149,6 +150,7 @@ func (c *collector) requests(out chan<- prometheus.Metric) {
 
 func (c *collector) partitions(out chan<- prometheus.Metric) {
 	for _, topic := range c.shared.topics.Load().byID {
+		out <- gauge(descTopicPartitions, int64(len(topic.replicas)), topic.name)
 		for _, r := range topic.replicas {
 			if r == nil {
 				continue
@@ -167,6 +169,8 @@ func (c *collector) partitions(out chan<- prometheus.Metric) {
 			out <- gauge(descSegments, s.segments.Load(), name, number)
 			out <- gauge(descOffline, oneIf(s.offline.Load()), name, number)
 			out <- gauge(descLeader, oneIf(s.leading.Load()), name, number)
+			out <- gauge(descTopicCurrent, s.high.Load(), name, number)
+			out <- gauge(descTopicOldest, s.start.Load(), name, number)
 		}
 	}
 }

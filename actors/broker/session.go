@@ -37,6 +37,7 @@ type session struct {
 	out      output
 	debt     claim  // for the memory of out, while the peer does not take it
 	requests uint32 // how many ids were given to partitions
+	heart    *heartbeatOp
 
 	fetchTimer *runtime.Timer
 	fetchArmed ident.Instant // when the timer goes off; 0: it is not armed
@@ -98,6 +99,8 @@ func (s *session) take(t *runtime.Turn, m runtime.Message) {
 		s.produced(m)
 	case *fetchRead:
 		s.fetched(m)
+	case *heartbeatOp:
+		s.granted(m)
 	case *continuation:
 		s.ports.turn = t
 		m.run()
@@ -254,6 +257,8 @@ func (s *session) start(t *runtime.Turn, f frame) (operation, error) {
 		return s.startProduce(t, r, body)
 	case wire.KeyFetch:
 		return s.startFetch(t, r, body)
+	case wire.KeyHeartbeat:
+		return s.startHeartbeat(t, r, body)
 	default:
 		return s.startCall(t, r, body)
 	}

@@ -110,6 +110,9 @@ func (s *stop) closeLogs() {
 	}
 	one := after(len(all), s.finishRecovery)
 	for _, r := range all {
+		if r.coordinator != nil {
+			r.coordinator.Stop() // nobody asks it any more
+		}
 		_ = r.ref.Post(&closePartition{done: func(err error) { // Reject calls it too
 			s.note(err)
 			one()

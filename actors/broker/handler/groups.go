@@ -53,14 +53,15 @@ func coordinated[A coord.Answer](c *Call, group string, command coord.Command, d
 
 // answerOf takes an answer apart. One of another command is a bug of ours, which one client need not pay for with its connection.
 func answerOf[A coord.Answer](a coord.Answer, done func(A), refused func(wire.ErrorCode)) {
-	switch a := a.(type) {
-	case A:
-		done(a)
-	case *coord.ErrorReply:
-		refused(a.Code)
-	default:
-		refused(wire.UnknownServerError)
+	if expected, ok := a.(A); ok {
+		done(expected)
+		return
 	}
+	if refusal, ok := a.(*coord.ErrorReply); ok {
+		refused(refusal.Code)
+		return
+	}
+	refused(wire.UnknownServerError)
 }
 
 // consumerProtocol tells whether the newer protocol of consumer groups (KIP-848) is spoken.

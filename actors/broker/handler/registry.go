@@ -6,8 +6,8 @@ import (
 	"github.com/troupe-broker/troupe/wire"
 )
 
-// table maps an API key to the function that answers it, one line an API. Produce and Fetch are not in it: the session gives their frames to the
-// operations of the broker package, which use this package's Produce and Fetch.
+// table maps an API key to the function that answers it, one line an API. Produce, Fetch and Heartbeat are not in it: the session gives their
+// frames to the operations of the broker package; those of Produce and Fetch use this package's halves.
 var table = map[int16]Func{
 	int16(wire.KeyListOffsets):             listOffsets,
 	int16(wire.KeyMetadata):                metadata,
@@ -15,7 +15,6 @@ var table = map[int16]Func{
 	int16(wire.KeyOffsetFetch):             offsetFetch,
 	int16(wire.KeyFindCoordinator):         findCoordinator,
 	int16(wire.KeyJoinGroup):               joinGroup,
-	int16(wire.KeyHeartbeat):               heartbeat,
 	int16(wire.KeyLeaveGroup):              leaveGroup,
 	int16(wire.KeySyncGroup):               syncGroup,
 	int16(wire.KeyDescribeGroups):          describeGroups,

@@ -1,0 +1,390 @@
+package broker_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/troupe-broker/troupe/actors/broker"
+	"github.com/troupe-broker/troupe/actors/runtime"
+	"github.com/troupe-broker/troupe/group/records"
+	"github.com/troupe-broker/troupe/store"
+	"github.com/troupe-broker/troupe/store/storetest"
+	"github.com/troupe-broker/troupe/wire/ident"
+)
+
+func joinRequest(group, member string) *kmsg.JoinGroupRequest {
+	req := kmsg.NewPtrJoinGroupRequest()
+	req.SetVersion(9)
+	req.Group, req.MemberID, req.ProtocolType, req.SessionTimeoutMillis, req.RebalanceTimeoutMillis = group, member, "consumer", 30_000, 30_000
+	p := kmsg.NewJoinGroupRequestProtocol()
+	p.Name = "range"
+	subscription := kmsg.NewConsumerMemberMetadata()
+	subscription.Topics = []string{"any"}
+	p.Metadata = subscription.AppendTo(nil)
+	req.Protocols = append(req.Protocols, p)
+	return req
+}
+
+// findCoordinator asks until the group can be served: its shard may be loading.
+func (c *raw) findCoordinator(group string) {
+	c.t.Helper()
+	find := kmsg.NewPtrFindCoordinatorRequest()
+	find.SetVersion(6)
+	find.CoordinatorKeys = []string{group}
+	if f := c.ask(find).(*kmsg.FindCoordinatorResponse).Coordinators[0]; f.ErrorCode != 0 || f.NodeID != 1 {
+		c.t.Fatalf("coordinator of %s: %+v", group, f)
+	}
+	eventually(c.t, "the groups are loaded", func() bool {
+		describe := kmsg.NewPtrDescribeGroupsRequest()
+		describe.SetVersion(5)
+		describe.Groups = []string{group}
+		return c.ask(describe).(*kmsg.DescribeGroupsResponse).Groups[0].ErrorCode == 0
+	})
+}
+
+// joinAlone makes a group of one member, and returns its heartbeat.
+func (c *raw) joinAlone(group string) *kmsg.HeartbeatRequest {
+	c.t.Helper()
+	c.findCoordinator(group)
+	first := c.ask(joinRequest(group, "")).(*kmsg.JoinGroupResponse)
+	if first.ErrorCode != 79 || first.MemberID == "" {
+		c.t.Fatalf("join without an id: error %d, member %q, want MEMBER_ID_REQUIRED and an id", first.ErrorCode, first.MemberID)
+	}
+	joined := c.ask(joinRequest(group, first.MemberID)).(*kmsg.JoinGroupResponse)
+	if joined.ErrorCode != 0 || joined.LeaderID != first.MemberID || len(joined.Members) != 1 {
+		c.t.Fatalf("join: %+v", joined)
+	}
+	sync := kmsg.NewPtrSyncGroupRequest()
+	sync.SetVersion(5)
+	sync.Group, sync.MemberID, sync.Generation, sync.ProtocolType, sync.Protocol = group, joined.MemberID, joined.Generation, joined.ProtocolType, joined.Protocol
+	a := kmsg.NewSyncGroupRequestGroupAssignment()
+	a.MemberID, a.MemberAssignment = joined.MemberID, []byte("assigned")
+	sync.GroupAssignment = append(sync.GroupAssignment, a)
+	if synced := c.ask(sync).(*kmsg.SyncGroupResponse); synced.ErrorCode != 0 || string(synced.MemberAssignment) != "assigned" {
+		c.t.Fatalf("sync: %+v", synced)
+	}
+	beat := kmsg.NewPtrHeartbeatRequest()
+	beat.SetVersion(4)
+	beat.Group, beat.MemberID, beat.Generation = group, joined.MemberID, joined.Generation
+	return beat
+}
+
+func (c *raw) beat(req *kmsg.HeartbeatRequest) int16 {
+	c.t.Helper()
+	return c.ask(req).(*kmsg.HeartbeatResponse).ErrorCode
+}
+
+func TestAMemberHeartbeatsThroughARestart(t *testing.T) {
+	r := start(t, quick...)
+	c := r.raw()
+	beat := c.joinAlone("steady")
+	if code := c.beat(beat); code != 0 {
+		t.Fatalf("heartbeat: error %d", code)
+	}
+	wrong := *beat
+	wrong.Generation++
+	if code := c.beat(&wrong); code != 22 {
+		t.Errorf("a wrong generation: error %d, want ILLEGAL_GENERATION", code)
+	}
+	wrong = *beat
+	wrong.MemberID = "nobody"
+	if code := c.beat(&wrong); code != 25 {
+		t.Errorf("an unknown member: error %d, want UNKNOWN_MEMBER_ID", code)
+	}
+	for _, version := range []int16{0, 1, 2, 3, 4} {
+		beat.SetVersion(version)
+		if code := c.beat(beat); code != 0 {
+			t.Errorf("version %d: error %d", version, code)
+		}
+	}
+	r.stop()
+	r = startIn(t, r.dir, quick...)
+	c = r.raw()
+	for range 20 { // while the groups are loaded, and after
+		if code := c.beat(beat); code != 0 {
+			t.Fatalf("after the restart: error %d", code)
+		}
+	}
+}
+
+func TestABrokerThatStopsDoesNotWaitForMembersThatJoin(t *testing.T) {
+	r := start(t, "group.initial.rebalance.delay.ms=60000", "offsets.topic.num.partitions=3")
+	c := r.raw()
+	c.findCoordinator("slow")
+	first := c.ask(joinRequest("slow", "")).(*kmsg.JoinGroupResponse)
+	c.send(joinRequest("slow", first.MemberID)) // waits for the first rebalance
+	time.Sleep(50 * time.Millisecond)
+	began := time.Now()
+	r.stop()
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("the stop took %v", took)
+	}
+}
+
+func TestARestartInTheMiddleOfARebalance(t *testing.T) {
+	r := start(t, quick...)
+	c := r.raw()
+	c.joinAlone("torn")
+	other := r.raw()
+	first := other.ask(joinRequest("torn", "")).(*kmsg.JoinGroupResponse)
+	other.send(joinRequest("torn", first.MemberID)) // waits for the first member
+	time.Sleep(50 * time.Millisecond)
+	r.stop()
+	r = startIn(t, r.dir, append(slices.Clone(quick), "group.max.session.timeout.ms=40000")...)
+	// Whoever joins now meets the generation of before; the members of before are gone, or come again.
+	a := r.raw()
+	a.findCoordinator("torn")
+	described := func() kmsg.DescribeGroupsResponseGroup {
+		req := kmsg.NewPtrDescribeGroupsRequest()
+		req.SetVersion(5)
+		req.Groups = []string{"torn"}
+		return a.ask(req).(*kmsg.DescribeGroupsResponse).Groups[0]
+	}
+	if g := described(); g.ErrorCode != 0 || g.State != "Stable" || len(g.Members) != 1 {
+		t.Errorf("after the restart: %+v, want the committed generation of one member", g)
+	}
+}
+
+func TestAFullDiskRefusesCommitsAndLosesNone(t *testing.T) {
+	disk := storetest.Faults(store.OS())
+	dir := t.TempDir()
+	r := startOn(t, disk, dir, append(slices.Clone(quick), "offsets.topic.segment.bytes=1048576")...)
+	r.createTopic("data", 1)
+	c := r.raw()
+	c.findCoordinator("full")
+	commit := func(at int64) int16 {
+		req := kmsg.NewPtrOffsetCommitRequest()
+		req.SetVersion(8)
+		req.Group, req.Generation = "full", -1
+		topic := kmsg.NewOffsetCommitRequestTopic()
+		topic.Topic = "data"
+		p := kmsg.NewOffsetCommitRequestTopicPartition()
+		p.Offset, p.Metadata = at, new(strings.Repeat("m", 4000))
+		topic.Partitions = append(topic.Partitions, p)
+		req.Topics = append(req.Topics, topic)
+		return c.ask(req).(*kmsg.OffsetCommitResponse).Topics[0].Partitions[0].ErrorCode
+	}
+	offset := int64(0)
+	for ; offset < 10; offset++ {
+		if code := commit(offset); code != 0 {
+			t.Fatalf("commit %d: error %d", offset, code)
+		}
+	}
+	good := offset - 1
+	disk.Add("allocate *: ENOSPC")
+	disk.Add("write *.log: ENOSPC")
+	refused := 0
+	for ; offset < 3000 && refused < 3; offset++ {
+		switch code := commit(offset); code {
+		case 0:
+			good = offset
+		case 14, 15, 16: // load in progress, not available, not coordinator: clients try again
+			refused++
+		default:
+			t.Fatalf("commit %d: error %d", offset, code)
+		}
+	}
+	if refused == 0 {
+		t.Fatal("the full disk refused nothing")
+	}
+	disk.Clear()
+	eventually(t, "the coordinator has recovered", func() bool {
+		c := r.committed("full", "data")
+		return len(c) == 1
+	})
+	if got := r.committed("full", "data")[0]; got != good {
+		t.Errorf("committed is %d, the last that was acknowledged is %d", got, good)
+	}
+	eventually(t, "commits are taken again", func() bool { return commit(5000) == 0 })
+	r.stop()
+	r = startOn(t, store.OS(), dir, quick...)
+	if got := r.committed("full", "data")[0]; got != 5000 {
+		t.Errorf("after the restart: %d", got)
+	}
+}
+
+func TestTheNewerProtocolIsAFeature(t *testing.T) {
+	r := start(t, quick...)
+	c := r.raw()
+	c.findCoordinator("new")
+	versions := c.ask(apiVersions(4)).(*kmsg.ApiVersionsResponse)
+	if len(versions.FinalizedFeatures) != 1 || versions.FinalizedFeatures[0].Name != "group.version" || versions.FinalizedFeatures[0].MaxVersionLevel != 1 {
+		t.Errorf("finalised: %+v", versions.FinalizedFeatures)
+	}
+	if len(versions.SupportedFeatures) != 1 || versions.SupportedFeatures[0].MinVersion != 0 || versions.SupportedFeatures[0].MaxVersion != 1 {
+		t.Errorf("supported: %+v", versions.SupportedFeatures)
+	}
+	beat := func() *kmsg.ConsumerGroupHeartbeatResponse {
+		req := kmsg.NewPtrConsumerGroupHeartbeatRequest()
+		req.SetVersion(1)
+		req.Group, req.MemberID, req.RebalanceTimeoutMillis, req.SubscribedTopicNames = "new", "member-one", 30_000, []string{"any"}
+		req.Topics = []kmsg.ConsumerGroupHeartbeatRequestTopic{}
+		return c.ask(req).(*kmsg.ConsumerGroupHeartbeatResponse)
+	}
+	if resp := beat(); resp.ErrorCode != 0 || resp.MemberEpoch < 1 || resp.HeartbeatIntervalMillis <= 0 {
+		t.Errorf("a heartbeat: %+v", resp)
+	}
+	set := func(level int16, kind int8) {
+		t.Helper()
+		req := kmsg.NewPtrUpdateFeaturesRequest()
+		req.SetVersion(1)
+		req.TimeoutMillis = 10_000
+		u := kmsg.NewUpdateFeaturesRequestFeatureUpdate()
+		u.Feature, u.MaxVersionLevel, u.UpgradeType = "group.version", level, kind
+		req.FeatureUpdates = append(req.FeatureUpdates, u)
+		if resp := c.ask(req).(*kmsg.UpdateFeaturesResponse); resp.ErrorCode != 0 {
+			t.Fatalf("update to %d: error %d, %v", level, resp.ErrorCode, resp.ErrorMessage)
+		}
+	}
+	set(0, 2)
+	if resp := beat(); resp.ErrorCode != 35 {
+		t.Errorf("without the feature: error %d, want UNSUPPORTED_VERSION", resp.ErrorCode)
+	}
+	set(1, 1)
+	if resp := beat(); resp.ErrorCode != 0 {
+		t.Errorf("with the feature again: error %d", resp.ErrorCode)
+	}
+}
+
+func TestAGroupHasConfigsOfItsOwn(t *testing.T) {
+	r := start(t, append(slices.Clone(quick), "group.consumer.min.heartbeat.interval.ms=1000")...)
+	alter := func(name, value string) int16 {
+		t.Helper()
+		req := kmsg.NewPtrIncrementalAlterConfigsRequest()
+		req.SetVersion(1)
+		res := kmsg.NewIncrementalAlterConfigsRequestResource()
+		res.ResourceType, res.ResourceName = 32, "tuned"
+		cfg := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
+		cfg.Name, cfg.Value = name, &value
+		res.Configs = append(res.Configs, cfg)
+		req.Resources = append(req.Resources, res)
+		return r.raw().ask(req).(*kmsg.IncrementalAlterConfigsResponse).Resources[0].ErrorCode
+	}
+	c := r.raw()
+	c.findCoordinator("tuned")
+	for _, tc := range []struct {
+		name, value string
+		code        int16
+	}{
+		{"consumer.heartbeat.interval.ms", "2000", 0},
+		{"consumer.heartbeat.interval.ms", "20000", 40}, // above group.consumer.max.heartbeat.interval.ms
+		{"consumer.heartbeat.interval.ms", "999", 40},
+		{"share.session.timeout.ms", "50000", 40},
+		{"no.such.key", "1", 40},
+	} {
+		if code := alter(tc.name, tc.value); code != tc.code {
+			t.Errorf("%s=%s: error %d, want %d", tc.name, tc.value, code, tc.code)
+		}
+	}
+	req := kmsg.NewPtrConsumerGroupHeartbeatRequest()
+	req.SetVersion(1)
+	req.Group, req.MemberID, req.RebalanceTimeoutMillis, req.SubscribedTopicNames = "tuned", "m", 30_000, []string{"any"}
+	req.Topics = []kmsg.ConsumerGroupHeartbeatRequestTopic{}
+	c.ask(req)
+	eventually(t, "the group's own heartbeat interval is told", func() bool {
+		req.MemberEpoch = 0
+		return c.ask(req).(*kmsg.ConsumerGroupHeartbeatResponse).HeartbeatIntervalMillis == 2000
+	})
+}
+
+func TestTheMetricsTellOfGroups(t *testing.T) {
+	r := start(t, quick...)
+	r.createTopic("work", 2)
+	r.produceTo("work", 2, 10)
+	var offsets kadm.Offsets
+	offsets.Add(kadm.Offset{Topic: "work", Partition: 0, At: 4, LeaderEpoch: -1})
+	offsets.Add(kadm.Offset{Topic: "work", Partition: 1, At: 7, LeaderEpoch: -1})
+	if err := r.admin().CommitAllOffsets(within(t, 10*time.Second), "seen", offsets); err != nil {
+		t.Fatal(err)
+	}
+	r.raw().joinAlone("alone")
+	text := scrape(r)
+	for _, want := range []string{
+		`kafka_consumergroup_members{consumergroup="seen"} 0`,
+		`kafka_consumergroup_members{consumergroup="alone"} 1`,
+		`kafka_consumergroup_current_offset{consumergroup="seen",partition="0",topic="work"} 4`,
+		`kafka_consumergroup_current_offset_sum{consumergroup="seen",topic="work"} 11`,
+		`kafka_consumergroup_lag{consumergroup="seen",partition="1",topic="work"} 3`,
+		`kafka_consumergroup_lag_sum{consumergroup="seen",topic="work"} 9`,
+		`kafka_topic_partitions{topic="work"} 2`,
+		`kafka_topic_partition_current_offset{partition="0",topic="work"} 10`,
+		`kafka_topic_partition_oldest_offset{partition="0",topic="work"} 0`,
+		`troupe_group_committed_offsets_total 2`,
+		`troupe_group_scrape_missed 0`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("/metrics lacks %s", want)
+		}
+	}
+}
+
+func TestACoordinatorThatCrashedThreeTimesStartsOfflineAndTheOthersServe(t *testing.T) {
+	r := start(t, "offsets.topic.num.partitions=2")
+	c := r.raw()
+	groups := map[int32]string{} // by the partition they hash to
+	for i := 0; len(groups) < 2; i++ {
+		name := fmt.Sprintf("g%d", i)
+		groups[records.PartitionOf(name, 2)] = name
+	}
+	c.findCoordinator(groups[0])
+	r.stop()
+	now := ident.Millis(time.Now().UnixMilli())
+	for range 3 {
+		b := &runtime.Blame{Actor: "root/@groups-1:AAAAAAAAAAAAAAAAAAAAAQ", Kind: "core.coordinator", Decision: runtime.Exit}
+		if err := broker.RecordBlame(store.OS(), r.dir, b, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r = startIn(t, r.dir)
+	c = r.raw()
+	c.findCoordinator(groups[0])
+	describe := kmsg.NewPtrDescribeGroupsRequest()
+	describe.SetVersion(5)
+	describe.Groups = []string{groups[1]}
+	if code := c.ask(describe).(*kmsg.DescribeGroupsResponse).Groups[0].ErrorCode; code != 15 {
+		t.Errorf("the blamed coordinator: error %d, want COORDINATOR_NOT_AVAILABLE", code)
+	}
+}
+
+func TestAJumpOverUnreadRecordsIsCounted(t *testing.T) {
+	r := start(t, quick...)
+	r.createTopic("skipped", 1)
+	r.produceTo("skipped", 1, 10)
+	c := r.raw()
+	c.findCoordinator("jumper")
+	fetch := kmsg.NewPtrOffsetFetchRequest()
+	fetch.SetVersion(8)
+	g := kmsg.NewOffsetFetchRequestGroup()
+	g.Group = "jumper"
+	topic := kmsg.NewOffsetFetchRequestGroupTopic()
+	topic.Topic, topic.Partitions = "skipped", []int32{0}
+	g.Topics = append(g.Topics, topic)
+	fetch.Groups = append(fetch.Groups, g)
+	if p := c.ask(fetch).(*kmsg.OffsetFetchResponse).Groups[0].Topics[0].Partitions[0]; p.Offset != -1 {
+		t.Fatalf("a new group has offset %d", p.Offset)
+	}
+	if at := r.raw().end("skipped", 0); at != 10 { // auto.offset.reset=latest, on another connection
+		t.Fatalf("the end is %d", at)
+	}
+	commit := kmsg.NewPtrOffsetCommitRequest()
+	commit.SetVersion(8)
+	commit.Group, commit.Generation = "jumper", -1
+	ct := kmsg.NewOffsetCommitRequestTopic()
+	ct.Topic = "skipped"
+	cp := kmsg.NewOffsetCommitRequestTopicPartition()
+	cp.Offset = 10
+	ct.Partitions = append(ct.Partitions, cp)
+	commit.Topics = append(commit.Topics, ct)
+	if code := c.ask(commit).(*kmsg.OffsetCommitResponse).Topics[0].Partitions[0].ErrorCode; code != 0 {
+		t.Fatalf("commit: error %d", code)
+	}
+	if text := scrape(r); !strings.Contains(text, "troupe_group_jumped_records_total 10") {
+		t.Error("the metrics do not tell of the jump over 10 records")
+	}
+}
