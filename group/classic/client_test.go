@@ -6,6 +6,7 @@ import (
 	"github.com/troupe-broker/troupe/group/classic"
 	"github.com/troupe-broker/troupe/group/coord"
 	"github.com/troupe-broker/troupe/wire"
+	"github.com/troupe-broker/troupe/wire/ident"
 )
 
 var topicNames = []string{"t", "u", "v"}
@@ -170,8 +171,8 @@ func (c *client) sync(joined *coord.JoinReply) {
 	m := c.m
 	req := &coord.Sync{Group: "g", Member: c.member, Instance: c.instance, Generation: c.generation, ProtocolType: joined.ProtocolType, Protocol: joined.Protocol}
 	if !joined.SkipAssignment {
-		for i, other := range joined.Members { // one partition each, none for the seventh
-			if i < 6 {
+		for i, other := range joined.Members { // one partition each, but for those it forgets
+			if !m.chance(10) {
 				req.Assignments = append(req.Assignments, coord.MemberAssignment{Member: other.Member, Assignment: []byte{'0' + byte(i)}})
 			}
 		}
@@ -248,7 +249,11 @@ func (c *client) heartbeat() {
 			}
 		}
 		l.g.Heartbeat(m.clock(), &m.cfg, id, req, &l.out)
-		m.expectFenced(req.Generation, l.out.Replies[len(l.out.Replies)-1].Answer.(*coord.HeartbeatReply).Code)
+		code := l.out.Replies[len(l.out.Replies)-1].Answer.(*coord.HeartbeatReply).Code
+		m.expectFenced(req.Generation, code)
+		if code == wire.NoError || code == wire.RebalanceInProgress {
+			m.expectAlive(req.Member)
+		}
 	}
 	m.after(int64(m.rng.IntN(20)), send)
 	if m.chance(5) && !m.calm {
@@ -269,6 +274,15 @@ func (c *client) heartbeat() {
 func (m *model) expectFenced(generation int32, code wire.ErrorCode) {
 	if code == wire.NoError && generation != m.life.g.Generation() {
 		panic(fmt.Sprintf("generation %d is served, it is %d", generation, m.life.g.Generation()))
+	}
+}
+
+// expectAlive: who was just heard of has a whole session timeout.
+func (m *model) expectAlive(member string) {
+	for _, other := range m.life.g.Members() {
+		if left := m.life.g.Deadline(member) - m.clock().Mono; other.ID == member && left != ident.Instant(other.SessionTimeout)*millisecond {
+			panic(fmt.Sprintf("%s has %d ms after a heartbeat", member, left/millisecond))
+		}
 	}
 }
 

@@ -64,16 +64,11 @@ func (g *Group) Leader() string {
 	return g.leader.id
 }
 
-// Alarmed are the members whose timer is set, for the test of bounds.
-func (g *Group) Alarmed() int {
-	n := 0
-	for _, m := range g.members {
-		if m.timerSet {
-			n++
-		}
-	}
-	return n
-}
+// Pending is how many members are pending.
+func (g *Group) Pending() int { return len(g.pending) }
+
+// Deadline is when a member counts as failed.
+func (g *Group) Deadline(member string) ident.Instant { return g.byID[member].deadline }
 
 // Check finds what can never be true of a group between two steps.
 func (g *Group) Check(timers *coord.Timers) error {
@@ -136,6 +131,8 @@ func (g *Group) Check(timers *coord.Timers) error {
 		return fmt.Errorf("%v without members", g.state)
 	case (g.state == PreparingRebalance) != (join || first):
 		return fmt.Errorf("%v, timers: join=%v initial=%v", g.state, join, first)
+	case g.state == PreparingRebalance && !g.first.on && g.allJoined():
+		return fmt.Errorf("all have joined, and the group is in %v", g.state)
 	case first != g.first.on && g.state != Dead:
 		return fmt.Errorf("first wait on=%v, its timer %v", g.first.on, first)
 	case sync != (owing > 0):
