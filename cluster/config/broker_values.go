@@ -35,6 +35,7 @@ type BrokerValues struct {
 	ProducerIDExpiryMs    int64
 	ProducerIDCheckMs     int64
 	ValidationDepth       string // header, default or full
+	Cleaner               CleanerValues
 	Groups                GroupValues
 }
 
@@ -66,6 +67,7 @@ func BrokerOf(s Stack) (BrokerValues, error) {
 		ProducerIDExpiryMs:    s.BrokerInt("producer.id.expiration.ms"),
 		ProducerIDCheckMs:     s.BrokerInt("producer.id.expiration.check.interval.ms"),
 		ValidationDepth:       s.BrokerText("validation.depth"),
+		Cleaner:               cleanerOf(s),
 	}
 	if dirs := s.value(brokerTable, "log.dirs").Words; len(dirs) == 1 {
 		v.DataDir = dirs[0]

@@ -56,16 +56,22 @@ func oneOf(words ...string) Check {
 	}
 }
 
-// cleanupPolicy wants a list of delete and compact without repetition, and no compact while nothing compacts.
+// aboveZero wants a number above 0.
+func aboveZero(v Value) string {
+	if v.Float <= 0 {
+		return "it must be above 0"
+	}
+	return ""
+}
+
+// cleanupPolicy wants a list of delete and compact without repetition.
 func cleanupPolicy(v Value) string {
 	for i, w := range v.Words {
 		switch {
 		case w != "delete" && w != "compact":
-			return "it must be delete, or an empty list to keep everything"
+			return "it must be a list of delete and compact, or an empty list to keep everything"
 		case slices.Contains(v.Words[:i], w):
 			return "it names " + w + " twice"
-		case w == "compact":
-			return "compact is refused because this build does not compact logs yet: use delete"
 		}
 	}
 	return ""

@@ -5,7 +5,7 @@
 //   - Honoured: the broker does what the key says. Whoever wires the broker wires each of these; the table is the list.
 //   - Accepted: known and checked, without effect. A file copied from a Kafka server starts; the broker warns once at its start and DescribeConfigs
 //     marks the key. Only keys whose absence changes no promise a client or an operator relies on may be in this class.
-//   - Refused: setting it to anything but its neutral value is an error that says why. Keys whose neglect would break a promise (security, compaction,
+//   - Refused: setting it to anything but its neutral value is an error that says why. Keys whose neglect would break a promise (security,
 //     tiering) are here until the feature exists.
 //
 // A key has a type, a default, a check with a sentence for the user, a unit, and says whether it may change while the broker runs (Update). A topic key

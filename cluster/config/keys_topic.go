@@ -5,7 +5,7 @@ var topicKeys = []Key{
 	{
 		Name: "cleanup.policy", Type: List, Default: "delete", Class: Honoured, Check: cleanupPolicy,
 		Synonyms: syn("log.cleanup.policy"),
-		Doc:      "What happens to old closed segments: delete removes them by age and size. An empty list keeps everything. compact is refused until this build can compact.",
+		Doc:      "What happens to old closed segments: delete removes them by age and size, compact keeps the last record of each key, delete,compact does both. An empty list keeps everything.",
 	},
 	{
 		Name: "compression.gzip.level", Type: Int, Default: "-1", Class: Honoured, Check: gzipLevel, Synonyms: syn("compression.gzip.level"),
@@ -24,7 +24,7 @@ var topicKeys = []Key{
 		Doc: "Effort of zstd when the broker recompresses: -131072 (fast) to 22 (small).",
 	},
 	{
-		Name: "delete.retention.ms", Type: Long, Default: "86400000", Unit: Milliseconds, Class: Accepted, Check: atLeast(0), Reason: notCompacting,
+		Name: "delete.retention.ms", Type: Long, Default: "86400000", Unit: Milliseconds, Class: Honoured, Check: atLeast(0),
 		Synonyms: syn("log.cleaner.delete.retention.ms"),
 		Doc:      "How long a tombstone stays readable after compaction removed what it deletes.",
 	},
@@ -74,7 +74,7 @@ var topicKeys = []Key{
 		Doc:      "With tiered storage: age up to which segments stay on local disks; -2 means retention.ms.",
 	},
 	{
-		Name: "max.compaction.lag.ms", Type: Long, Default: maxLong, Unit: Milliseconds, Class: Accepted, Check: atLeast(1), Reason: notCompacting,
+		Name: "max.compaction.lag.ms", Type: Long, Default: maxLong, Unit: Milliseconds, Class: Honoured, Check: atLeast(1),
 		Synonyms: syn("log.cleaner.max.compaction.lag.ms"),
 		Doc:      "Age at which a record must have become eligible for compaction.",
 	},
@@ -109,12 +109,12 @@ var topicKeys = []Key{
 		Doc:      "Whose clock a record's timestamp shows: the producer's (CreateTime) or the broker's at the append (LogAppendTime).",
 	},
 	{
-		Name: "min.cleanable.dirty.ratio", Type: Double, Default: "0.5", Class: Accepted, Check: ratio, Reason: notCompacting,
+		Name: "min.cleanable.dirty.ratio", Type: Double, Default: "0.5", Class: Honoured, Check: ratio,
 		Synonyms: syn("log.cleaner.min.cleanable.ratio"),
 		Doc:      "Share of uncompacted bytes above which a log is compacted.",
 	},
 	{
-		Name: "min.compaction.lag.ms", Type: Long, Default: "0", Unit: Milliseconds, Class: Accepted, Check: atLeast(0), Reason: notCompacting,
+		Name: "min.compaction.lag.ms", Type: Long, Default: "0", Unit: Milliseconds, Class: Honoured, Check: atLeast(0),
 		Synonyms: syn("log.cleaner.min.compaction.lag.ms"),
 		Doc:      "Age below which a record is never compacted away.",
 	},
@@ -187,7 +187,6 @@ var topicKeys = []Key{
 
 // Reasons that several keys share.
 const (
-	notCompacting = "this build does not compact logs; the value is kept for when it does"
 	noThrottle    = "replication quotas do not exist yet; replication is not throttled"
 	noTier        = "tiered storage does not exist yet; everything stays on local disks"
 	noTierRefused = "tiered storage does not exist yet: leave it false"

@@ -78,6 +78,7 @@ func other(k *Key) string {
 		"listeners": "PLAINTEXT://b:1", "advertised.listeners": "PLAINTEXT://c:2", "validation.depth": "full",
 		"listener.security.protocol.map": "OTHER:PLAINTEXT", "controller.listener.names": "PLAINTEXT",
 		"group.coordinator.rebalance.protocols": "classic", "group.consumer.assignors": "range", "group.consumer.migration.policy": "disabled",
+		"min.cleanable.dirty.ratio": "0.25", "log.cleaner.min.cleanable.ratio": "0.25", "log.cleaner.io.max.bytes.per.second": "1e6", "log.cleaner.io.buffer.load.factor": "0.5",
 	}[k.Name]
 }
 

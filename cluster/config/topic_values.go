@@ -3,6 +3,11 @@ package config
 // TopicValues is every honoured topic key as a plain value: what a partition and its log need.
 type TopicValues struct {
 	Delete               bool // cleanup.policy names delete
+	Compact              bool // cleanup.policy names compact
+	MinCleanableRatio    float64
+	MinCompactionLagMs   int64
+	MaxCompactionLagMs   int64
+	DeleteRetentionMs    int64
 	CompressionType      string
 	GzipLevel            int
 	LZ4Level             int
@@ -35,6 +40,10 @@ func TopicOf(s Stack) TopicValues {
 		GzipLevel:            int(s.TopicInt("compression.gzip.level")),
 		LZ4Level:             int(s.TopicInt("compression.lz4.level")),
 		ZstdLevel:            int(s.TopicInt("compression.zstd.level")),
+		MinCleanableRatio:    s.value(topicTable, "min.cleanable.dirty.ratio").Float,
+		MinCompactionLagMs:   s.TopicInt("min.compaction.lag.ms"),
+		MaxCompactionLagMs:   s.TopicInt("max.compaction.lag.ms"),
+		DeleteRetentionMs:    s.TopicInt("delete.retention.ms"),
 		FileDeleteDelayMs:    s.TopicInt("file.delete.delay.ms"),
 		FlushMessages:        s.TopicInt("flush.messages"),
 		FlushMs:              s.TopicInt("flush.ms"),
@@ -57,6 +66,7 @@ func TopicOf(s Stack) TopicValues {
 	}
 	for _, w := range s.value(topicTable, "cleanup.policy").Words {
 		v.Delete = v.Delete || w == "delete"
+		v.Compact = v.Compact || w == "compact"
 	}
 	return v
 }

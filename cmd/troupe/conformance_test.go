@@ -89,7 +89,7 @@ func TestGoldenSession(t *testing.T) {
 	say("", "topic", "create", "orders", "--if-not-exists")
 	say("", "topic", "create", "other", "--replication-factor", "3")
 	say("", "topic", "create", "other", "--config", "no.such.key=1")
-	say("", "topic", "create", "other", "--config", "cleanup.policy=compact")
+	say("", "topic", "create", "other", "--config", "cleanup.policy=compress")
 	say("", "topic", "create", "other", "--partitions", "0")
 	say("", "topic", "create", "maybe", "--dry-run")
 	say("", "topic", "list")
