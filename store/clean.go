@@ -248,6 +248,13 @@ func (l *Log) BeginClean(now ident.Millis, bound ident.Offset, o CleanOptions) (
 // Cancel makes Work stop at the next batch, from any goroutine.
 func (r *CleanRun) Cancel() { r.cancelled.Store(true) }
 
+// Abandon ends a run whose log's owner is gone. It may be called in place of EndClean
+// from any goroutine that has the run to itself.
+func (r *CleanRun) Abandon() {
+	r.Cancel()
+	r.log.onFailed(r.discard())
+}
+
 // SwapCleaned puts the group that Work has written in the place of its sources. The
 // files follow in the background; a crash leaves one or the other. ErrCleanAborted:
 // another truncation, retention, or a changed policy was first; the run is over.
@@ -300,10 +307,7 @@ func (l *Log) still(i int, sources []cleanSource) bool {
 // EndClean ends a run. After CleanDone the log is clean up to the stats' To; after
 // anything else what was swapped stays, and the rest is done again by the next run.
 func (l *Log) EndClean(r *CleanRun) CleanStats {
-	r.Cancel()
-	if err := r.discard(); err != nil {
-		l.fail(err)
-	}
+	r.Abandon()
 	if !l.closed && r.stats.To > r.from && l.cfg.Compact {
 		l.cleaned = min(max(l.firstDirty(), r.stats.To), l.end)
 		l.settle()

@@ -92,7 +92,7 @@ func (w *cleanWriter) create(base ident.Offset) error {
 	w.segment = s
 	l.shared.Lock()
 	defer l.shared.Unlock()
-	if l.shared.gone {
+	if l.shared.gone || l.shared.closed {
 		return ErrCleanAborted
 	}
 	if err := removeSegment(l.o.FS, l.o.Path, base, suffixCleaned); err != nil {
@@ -257,7 +257,7 @@ func (r *CleanRun) discard() error {
 	err := g.segment.release()
 	l.shared.Lock()
 	defer l.shared.Unlock()
-	if !l.shared.gone {
+	if !l.shared.gone && !l.shared.closed {
 		err = errors.Join(err, removeSegment(l.o.FS, l.o.Path, g.segment.base, suffixCleaned))
 	}
 	if l.health.check() != nil {

@@ -173,11 +173,9 @@ func (l *Log) finishSwaps() error {
 // abandonSwaps keeps jobs that were not run yet from running: somebody else may have the
 // directory now. The next start does what they would have done.
 func (l *Log) abandonSwaps() {
-	if len(l.swaps) == 0 {
-		return
-	}
 	l.shared.Lock()
 	defer l.shared.Unlock()
+	l.shared.closed = true
 	for _, p := range l.swaps {
 		p.swap.abandoned = true
 	}

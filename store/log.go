@@ -69,6 +69,7 @@ type Log struct {
 	shared struct {
 		sync.Mutex
 		gone       bool // the directory was renamed or removed
+		closed     bool // compaction must not make or remove files any more
 		generation ident.Generation
 	}
 }
