@@ -185,7 +185,12 @@ func (c *client) sync(joined *coord.JoinReply) {
 	}
 	c.ask(func(l *life) {
 		m.say("%d: %s syncs as %s in %d", l.last, c.name, c.member, req.Generation)
+		generation, replies := l.g.Generation(), len(l.out.Replies)
 		l.g.Sync(m.clock(), &m.cfg, l.last, req, &l.out)
+		refused := len(l.out.Replies) > replies && l.out.Replies[replies].Request == l.last && l.out.Replies[replies].Answer.(*coord.SyncReply).Code != wire.NoError
+		if !refused && req.Generation != generation {
+			panic(fmt.Sprintf("a Sync of generation %d is taken in %s", req.Generation, l.g.Draw()))
+		}
 	}, c.synced)
 	c.beat()
 }

@@ -5,7 +5,7 @@
 //
 // # States
 //
-//	Empty ---------------- a member joins ----------------------> PreparingRebalance   after the first wait (docs/adr/0013)
+//	Empty ---------------- a member joins ----------------------> PreparingRebalance   after the first wait (docs/adr/0014)
 //	PreparingRebalance --- all members have joined, or time is up -> CompletingRebalance
 //	PreparingRebalance --- nobody is left ------------------------> Empty                written down
 //	CompletingRebalance -- the leader syncs ----------------------> Stable               written down
@@ -22,7 +22,7 @@
 //
 // # Where we differ from Kafka
 //
-//   - The first wait of an empty group ends when the group is quiet (docs/adr/0013).
+//   - The first wait of an empty group ends when the group is quiet (docs/adr/0014).
 //   - A request that is parked is always answered: a member that joins or syncs again while it waits releases the earlier request with
 //     REBALANCE_IN_PROGRESS, which clients retry. Kafka forgets the earlier one.
 //   - A static member that was not there for a rebalance is not asked to sync in time; only its session decides. Kafka removes it when the sync timer

@@ -6,7 +6,7 @@ import (
 	"github.com/troupe-broker/troupe/wire/ident"
 )
 
-// The window in which an empty group's first rebalance waits for another member (docs/adr/0013): it grows with the members, as a round that has to be
+// The window in which an empty group's first rebalance waits for another member (docs/adr/0014): it grows with the members, as a round that has to be
 // repeated for one who came late costs more.
 const (
 	quietBase      = 100 * millisecond
