@@ -294,8 +294,17 @@ func (m *model) replay() {
 	if diff := difference(live, m.fold(log).Entries()); diff != "" {
 		m.failf("the live state is not the fold of the log: %s", diff)
 	}
-	kept := map[place]ident.Offset{}
+	kept, owners, types := map[place]ident.Offset{}, map[string]string{}, map[string]records.Type{}
 	for _, e := range live {
+		if e.Type() == records.TypeGroupMetadata || e.Type() == records.TypeConsumerGroup {
+			if before, ok := types[e.GroupID()]; ok {
+				m.failf("group %q has entries of type %d and %d", e.GroupID(), before, e.Type())
+			}
+			types[e.GroupID()] = e.Type()
+		}
+		if c, ok := e.(*records.Current); ok {
+			m.owns(owners, c)
+		}
 		if c, ok := e.(*records.OffsetCommit); ok {
 			kept[place{c.Group, c.Topic, c.Partition}] = c.Value.Offset
 		}
@@ -307,6 +316,19 @@ func (m *model) replay() {
 	}
 	if len(kept) != len(m.commits) {
 		m.failf("%d commits are kept of %d", len(kept), len(m.commits))
+	}
+}
+
+// owns notes what a member of a consumer group holds, and fails when somebody else does, too (invariant 33).
+func (m *model) owns(owners map[string]string, c *records.Current) {
+	for _, t := range slices.Concat(c.Value.Assigned, c.Value.Revoking) {
+		for _, p := range t.Partitions {
+			name := fmt.Sprintf("%q %x-%d", c.Group, t.Topic, p)
+			if other, ok := owners[name]; ok {
+				m.failf("%s is held by %s and by %s", name, other, c.Member)
+			}
+			owners[name] = c.Member
+		}
 	}
 }
 
