@@ -33,6 +33,9 @@ func DecodeBody(key Key, version int16, body []byte) (kmsg.Request, error) {
 	if err := req.ReadFrom(body); err != nil {
 		return nil, badBody(api, version, len(body))
 	}
+	if !stringsFit(req, len(body)) {
+		return nil, &ProtocolError{CodeBody, fmt.Sprintf("the body of a %s request of version %d has a string of more than %d bytes", api.Name, version, StringMax)}
+	}
 	return req, nil
 }
 

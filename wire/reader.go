@@ -112,11 +112,20 @@ func (r *reader) nullableString(flexible bool) []byte {
 	if n < 0 {
 		return nil
 	}
-	return r.span(n)
+	return r.text(n)
 }
 
 // string reads a string that must not be null.
-func (r *reader) string(flexible bool) []byte { return r.span(r.length(flexible)) }
+func (r *reader) string(flexible bool) []byte { return r.text(r.length(flexible)) }
+
+// text takes the bytes of a string, which no message has longer than StringMax.
+func (r *reader) text(n int) []byte {
+	if n > StringMax {
+		r.fail()
+		return nil
+	}
+	return r.span(n)
+}
 
 // nullableBytes reads a byte array, nil for null.
 func (r *reader) nullableBytes(flexible bool) []byte {

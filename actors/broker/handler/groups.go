@@ -2,6 +2,7 @@ package handler
 
 import (
 	"encoding/hex"
+	"unicode/utf8"
 
 	"github.com/troupe-broker/troupe/cluster"
 	"github.com/troupe-broker/troupe/cluster/config"
@@ -28,13 +29,28 @@ func (c *Client) Host() string {
 	return c.host
 }
 
-// memberID makes an id for a new member, as Kafka does: what it calls itself, and a random UUID.
+// uuidSize is the size of a spelt UUID.
+const uuidSize = 36
+
+// memberID makes an id for a new member, as Kafka does: what it calls itself, and a random UUID. A name that leaves no room for that is cut: no string of
+// the protocol, and no key of the log, is longer than wire.StringMax.
 func (c *Call) memberID(instance string) string {
 	name := c.Client.ID
 	if instance != "" {
 		name = instance
 	}
-	return name + "-" + c.uuid()
+	return cut(name, wire.StringMax-1-uuidSize) + "-" + c.uuid()
+}
+
+// cut shortens a text to at most so many bytes, and leaves its characters whole.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most]
 }
 
 // uuid makes a random UUID (version 4) in its usual spelling.
