@@ -1,6 +1,7 @@
 package offsets
 
 import (
+	"math"
 	"unicode/utf16"
 
 	"github.com/troupe-broker/troupe/group/coord"
@@ -13,10 +14,7 @@ import (
 // it, and carried on by later ones for cfg.JumpsRememberedMillis.
 func (g *Group) Commit(now coord.Now, cfg *coord.Config, c *coord.Commit, jumps *Jumps, out *coord.Out) *coord.CommitReply {
 	reply := &coord.CommitReply{Topics: make([]coord.CommitTopicReply, len(c.Topics))}
-	expire := ident.Millis(-1)
-	if c.Retention >= 0 {
-		expire = now.Wall + ident.Millis(c.Retention)
-	}
+	expire := expiry(now.Wall, c.Retention)
 	stored := int64(0)
 	for i := range c.Topics {
 		t := &c.Topics[i]
@@ -36,7 +34,12 @@ func (g *Group) Commit(now coord.Now, cfg *coord.Config, c *coord.Commit, jumps 
 			*e.Value = records.Offset{
 				Offset: p.Offset, LeaderEpoch: p.LeaderEpoch, Metadata: p.Metadata, CommitTime: now.Wall, ExpireTime: expire, TopicID: t.ID,
 			}
-			e.Value.Jump = g.jump(now, cfg, c, known.commits[p.Partition], e, jumps, out)
+			jump := g.jump(now, cfg, c, known.commits[p.Partition], e, jumps, out)
+			if expire == ident.NoTimestamp {
+				e.Value.Jump = jump
+			} else { // there is no room for these in the version of the record that has an end: a shard that loads it must not know less than this one
+				e.Value.LeaderEpoch, e.Value.TopicID = ident.NoLeaderEpoch, ident.TopicID{}
+			}
 			g.put(known, e)
 			out.Propose(e)
 			stored++
@@ -47,6 +50,14 @@ func (g *Group) Commit(now coord.Now, cfg *coord.Config, c *coord.Commit, jumps 
 		out.Note(coord.Note{Kind: coord.NoteCommitted, Group: g.name, Member: c.Member, Count: stored})
 	}
 	return reply
+}
+
+// expiry is the end that a commit has of its own; -1: none. One beyond the end of time is at it.
+func expiry(now ident.Millis, retention int64) ident.Millis {
+	if retention < 0 {
+		return ident.NoTimestamp
+	}
+	return now + ident.Millis(min(retention, math.MaxInt64-int64(now)))
 }
 
 // jump is what the commit e tells of a jump: one that it proves, or the last one before it, while that is remembered.
