@@ -1,22 +1,19 @@
 package broker
 
 import (
+	"github.com/troupe-broker/troupe/actors/broker/handler"
 	"github.com/troupe-broker/troupe/actors/runtime"
 	"github.com/troupe-broker/troupe/group/coord"
 	"github.com/troupe-broker/troupe/wire"
 )
-
-// Heartbeat (12), versions 0 to 4. As in Kafka: while a coordinator loads its groups, it grants every heartbeat.
 
 // heartbeatOp is one Heartbeat request from its frame to its answer. Members of classic groups send nothing but heartbeats for most of their lives, always
 // the same, on a connection of their own: so a session keeps one operation and its strings, and a steady heartbeat allocates nothing. It is the message to
 // the coordinator too, and comes back as one.
 type heartbeatOp struct {
 	request
+	handler.Heartbeat
 	session *runtime.Ref
-	body    wire.HeartbeatRequest
-	command coord.Heartbeat
-	code    wire.ErrorCode
 	out     bool // at the coordinator, or on its way back
 	back    bool // on its way back
 }
@@ -30,25 +27,19 @@ func (op *heartbeatOp) Reject(err error) {
 		op.frame.chunk.release()
 		return
 	}
-	op.back, op.code = true, coordinatorRefusal(err)
+	op.back, op.Code = true, coordinatorRefusal(err)
 	if err := op.session.Post(op); err != nil {
 		return // Post has rejected op, which was all there was to do
 	}
 }
 
 // asks implements inquiry.
-func (op *heartbeatOp) asks() coord.Command { return &op.command }
+func (op *heartbeatOp) asks() coord.Command { return &op.Command }
 
 // answered implements inquiry.
 func (op *heartbeatOp) answered(t *runtime.Turn, a coord.Answer) {
-	op.back, op.code = true, wire.UnknownServerError
-	switch a := a.(type) {
-	case *coord.HeartbeatReply:
-		op.code = a.Code
-	case *coord.ErrorReply:
-		op.code = a.Code
-	default: // of another command: a bug of ours, which the client need not pay for
-	}
+	op.back = true
+	op.Answer(a)
 	_ = t.Send(op.session, op) // Reject lets go
 }
 
@@ -59,28 +50,17 @@ func (s *session) startHeartbeat(t *runtime.Turn, r request, body []byte) (opera
 		op = &heartbeatOp{session: s.self}
 		s.heart = op
 	}
-	if err := op.body.Decode(r.header.Version, body); err != nil {
+	if err := op.Decode(r.header.Version, body); err != nil {
 		return nil, err
 	}
-	op.request, op.code, op.out, op.back = r, wire.NoError, true, false
-	op.command.Generation = op.body.Generation
-	keep(&op.command.Group, op.body.Group)
-	keep(&op.command.Member, op.body.Member)
-	keep(&op.command.Instance, op.body.Instance)
-	ref, code := s.shared.coordinator(op.command.Group)
+	op.request, op.out, op.back = r, true, false
+	ref, code := s.shared.coordinator(op.Command.Group)
 	if code != wire.NoError {
-		op.code, op.out = code, false
+		op.Code, op.out = code, false
 		return op, nil
 	}
 	_ = t.Send(ref, op) // Reject answers
 	return op, nil
-}
-
-// keep makes a string of bytes, which it mostly is already.
-func keep(s *string, b []byte) {
-	if *s != string(b) {
-		*s = string(b)
-	}
 }
 
 // granted takes in an answer.
@@ -101,7 +81,7 @@ func (op *heartbeatOp) abandon() bool { return op.ready() }
 // encode implements operation.
 func (op *heartbeatOp) encode(s *session) error {
 	at, dst := s.beginAnswer(&op.request, outputMin)
-	return s.endAnswer(at, wire.AppendHeartbeatResponse(dst, op.header.Version, op.code), 0)
+	return s.endAnswer(at, op.AppendTo(dst, op.header.Version), 0)
 }
 
 // recycle implements operation.

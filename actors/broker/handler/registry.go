@@ -7,7 +7,7 @@ import (
 )
 
 // table maps an API key to the function that answers it, one line an API. Produce, Fetch and Heartbeat are not in it: the session gives their
-// frames to the operations of the broker package; those of Produce and Fetch use this package's halves.
+// frames to the operations of the broker package, which use this package's Produce, Fetch and Heartbeat.
 var table = map[int16]Func{
 	int16(wire.KeyListOffsets):             listOffsets,
 	int16(wire.KeyMetadata):                metadata,
