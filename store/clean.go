@@ -248,6 +248,9 @@ func (l *Log) BeginClean(now ident.Millis, bound ident.Offset, o CleanOptions) (
 // Cancel makes Work stop at the next batch, from any goroutine.
 func (r *CleanRun) Cancel() { r.cancelled.Store(true) }
 
+// Cancelled tells whether the run is to stop, to any goroutine.
+func (r *CleanRun) Cancelled() bool { return r.cancelled.Load() }
+
 // Abandon ends a run whose log's owner is gone. It may be called in place of EndClean
 // from any goroutine that has the run to itself.
 func (r *CleanRun) Abandon() {

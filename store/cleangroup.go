@@ -79,7 +79,7 @@ func (r *CleanRun) write(group []cleanSource, now ident.Millis) error {
 	if !w.changed {
 		return r.discard()
 	}
-	return r.log.health.sift(w.finish(), "write "+w.segment.file.file.Name())
+	return r.sift(w.finish(), "write "+w.segment.file.file.Name())
 }
 
 // create makes the file. The lock keeps it from appearing in the directory of another
@@ -200,7 +200,7 @@ func (w *cleanWriter) put(v record.View) error {
 func (w *cleanWriter) flush() error {
 	r, f := w.run, w.segment.file.file
 	if _, err := f.WriteAt(w.pending, w.at); err != nil {
-		return r.log.health.sift(err, "write "+f.Name())
+		return r.sift(err, "write "+f.Name())
 	}
 	n := len(w.pending)
 	w.at += int64(n)

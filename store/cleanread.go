@@ -56,6 +56,22 @@ func (r *CleanRun) proceed() error {
 	return r.log.health.check()
 }
 
+// sift turns an error of the disk into what the caller shall see. When the log was closed
+// or deleted meanwhile, that is the reason of whatever went wrong.
+func (r *CleanRun) sift(err error, doing string) error {
+	if err == nil {
+		return nil
+	}
+	l := r.log
+	l.shared.Lock()
+	over := l.shared.gone || l.shared.closed
+	l.shared.Unlock()
+	if over {
+		return errors.Join(ErrCleanAborted, err)
+	}
+	return l.health.siftOne(err, doing)
+}
+
 // note fills the key map from the dirty part, as far as it fits.
 func (r *CleanRun) note() error {
 	r.keys = newKeyMap(r.o.MapBytes, r.o.LoadFactor, int64(r.to-r.from))
@@ -151,10 +167,10 @@ func (r *CleanRun) read(s cleanSource, show func(v record.View, last bool) error
 		if isNotExist(err) {
 			return fmt.Errorf("%s has gone: %w", s.name, ErrCleanAborted)
 		}
-		return r.log.health.siftOne(err, "open "+s.name)
+		return r.sift(err, "open "+s.name)
 	}
 	err = r.readFile(f, s, show)
-	return errors.Join(err, r.log.health.sift(f.Close(), "close "+s.name))
+	return errors.Join(err, r.sift(f.Close(), "close "+s.name))
 }
 
 func (r *CleanRun) readFile(f File, s cleanSource, show func(v record.View, last bool) error) error {
@@ -169,7 +185,7 @@ func (r *CleanRun) readFile(f File, s cleanSource, show func(v record.View, last
 		case errors.Is(err, errScanEnd):
 			return nil
 		case isIOFailure(err):
-			return r.log.health.sift(err, "read "+s.name)
+			return r.sift(err, "read "+s.name)
 		case err != nil:
 			return r.unsound(s, OffsetRange{sc.next, s.next}, err)
 		}
@@ -197,7 +213,7 @@ func (r *CleanRun) whole(f File, s cleanSource, at int64, size int) (record.View
 	}
 	v := record.View(r.large[:size])
 	if _, err := f.ReadAt(v, at); err != nil {
-		return nil, r.log.health.sift(err, "read "+s.name)
+		return nil, r.sift(err, "read "+s.name)
 	}
 	if err := v.VerifyCRC(); err != nil {
 		return nil, r.damaged(s, v, err)

@@ -638,3 +638,45 @@ func TestTheCleanersCheckpointIsKafkasAndACache(t *testing.T) {
 		t.Fatalf("a new log is dirty from %d on", s.log.FirstDirty())
 	}
 }
+
+// A log that is deleted while a run writes must not take its directory down.
+func TestARunWhoseLogIsDeletedHarmsNobody(t *testing.T) {
+	for point := 1; point < 40; point++ {
+		s := newStory(t, func(c *store.LogConfig) { c.IndexIntervalBytes = 0 })
+		for range 40 {
+			s.put(nil, "a=1", "b=2")
+		}
+		s.close()
+		run, err := s.log.BeginClean(s.now, s.log.End(), store.CleanOptions{MapBytes: 4096, LoadFactor: 0.9})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, deleted := 0, false
+		s.disk.OnPoint = func(p storetest.Point) {
+			if n++; n == point && !deleted && !strings.HasSuffix(p.Name, ".log.cleaned") { // that one is made under the lock
+				deleted = true
+				if err := s.dir.DeleteLog(s.log); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		step := store.CleanAgain
+		for err == nil && step == store.CleanAgain {
+			step, err = run.Work(s.now)
+		}
+		s.disk.OnPoint = nil
+		if !deleted {
+			continue
+		}
+		if err == nil {
+			err = s.log.SwapCleaned(run, s.now)
+		}
+		if err == nil {
+			t.Fatalf("point %d: a deleted log was compacted", point)
+		}
+		run.Abandon()
+		if off := s.dir.Offline(); off != nil {
+			t.Fatalf("point %d: %v", point, off)
+		}
+	}
+}
