@@ -18,7 +18,7 @@
 // The hard state is one [records.Generation]: what the members last agreed on, or that the group is empty. All else is soft: who waits, deadlines, the
 // protocols that were not chosen, and the generation that is being formed. After a failover the group is in the generation that was written last; members
 // that had moved on are told ILLEGAL_GENERATION or UNKNOWN_MEMBER_ID and join again. A generation is written before any member hears its assignment, so
-// no two memberships ever work under one generation.
+// no two memberships ever work under one generation; but the number of one that was only being formed is used again after a failover, as in Kafka.
 //
 // # Where we differ from Kafka
 //
