@@ -6,6 +6,7 @@ import (
 
 	"github.com/troupe-broker/troupe/group/classic"
 	"github.com/troupe-broker/troupe/group/coord"
+	"github.com/troupe-broker/troupe/group/offsets"
 	"github.com/troupe-broker/troupe/group/records"
 	"github.com/troupe-broker/troupe/wire"
 )
@@ -71,7 +72,7 @@ func (s *Shard) delete(c *coord.Delete, out *coord.Out) wire.ErrorCode {
 	return wire.NoError
 }
 
-func (s *Shard) inspect(c *coord.Inspect) *coord.InspectReply {
+func (s *Shard) inspect(now coord.Now, c *coord.Inspect) *coord.InspectReply {
 	names := []string{c.Group}
 	if c.Group == "" {
 		names = s.names()
@@ -86,7 +87,8 @@ func (s *Shard) inspect(c *coord.Inspect) *coord.InspectReply {
 		g.offsets.Each(func(e *records.OffsetCommit) {
 			o := e.Value
 			seen.Offsets = append(seen.Offsets, coord.InspectedOffset{
-				Topic: e.Topic, Partition: e.Partition, Offset: o.Offset, At: o.CommitTime, Metadata: o.Metadata, Jump: o.Jump,
+				Topic: e.Topic, Partition: e.Partition, Offset: o.Offset, At: o.CommitTime, Metadata: o.Metadata,
+				Jump: offsets.Remembered(now, &s.cfg, o.Jump),
 			})
 		})
 		reply.Groups = append(reply.Groups, seen)

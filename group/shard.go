@@ -91,7 +91,7 @@ func (s *Shard) step(now coord.Now, id ident.RequestID, c coord.Command, out *co
 	case *coord.Delete:
 		out.Reply(id, &coord.CodeReply{Code: s.delete(c, out)})
 	case *coord.Inspect:
-		out.Reply(id, s.inspect(c))
+		out.Reply(id, s.inspect(now, c))
 	case *coord.Jumped:
 		s.jumps.Jumped(c)
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/troupe-broker/troupe/wire/ident"
 )
 
-// Answer is the body of a reply. The set is closed. An answer belongs to its receiver.
+// Answer is the body of a reply. The set is closed. Nobody changes an answer: those to heartbeats are shared.
 //
 //sumtype:decl
 type Answer interface{ answer() }

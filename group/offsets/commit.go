@@ -67,7 +67,7 @@ func (g *Group) jump(now coord.Now, cfg *coord.Config, c *coord.Commit, before, 
 		return proven
 	}
 	if before != nil && usable(before.Value, e.Value.TopicID) {
-		return remembered(now, cfg, before.Value.Jump)
+		return Remembered(now, cfg, before.Value.Jump)
 	}
 	return nil
 }

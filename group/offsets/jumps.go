@@ -168,8 +168,8 @@ func (w *waiting) size() int {
 	return len(w.client.ID) + len(w.client.Host) + len(w.group) + len(w.topic)
 }
 
-// remembered is what a new commit of the partition carries on of a jump.
-func remembered(now coord.Now, cfg *coord.Config, jump *records.Jump) *records.Jump {
+// Remembered is what is still told of a jump: new commits of the partition carry it on, and an operator sees it. nil: nothing.
+func Remembered(now coord.Now, cfg *coord.Config, jump *records.Jump) *records.Jump {
 	if jump == nil || now.Wall-jump.At >= ident.Millis(cfg.JumpsRememberedMillis) {
 		return nil
 	}

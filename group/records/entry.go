@@ -57,6 +57,7 @@ type (
 		Jump *Jump
 	}
 	// Jump is what a group skipped by auto.offset.reset: the offsets from From (the log start, or the commit that fell below it) up to To.
+	// To -1: nobody told where it went.
 	Jump struct {
 		Reason   JumpReason
 		From, To ident.Offset
