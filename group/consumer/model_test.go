@@ -33,6 +33,26 @@ func TestModel(t *testing.T) {
 	}
 }
 
+// TestDamagedLog takes any entries out of a log, not only those that a compaction may. What is left makes a group that is whole, and settles.
+func TestDamagedLog(t *testing.T) {
+	for seed := uint64(1); seed <= 60; seed++ {
+		m := newModel(t, seed)
+		for m.step = range 100 {
+			m.churn()
+		}
+		m.log = slices.DeleteFunc(m.log, func(records.Entry) bool { return m.r.IntN(5) == 0 })
+		m.reload(m.log)
+		if err := m.g.Check(); err != nil {
+			m.fail("%v", err)
+		}
+		m.lost, m.committed, m.heard = m.out.Proposed()-uint64(len(m.log)), len(m.log), 0
+		for _, c := range m.clients {
+			c.waits, c.full = false, true
+		}
+		m.quiesce()
+	}
+}
+
 const modelSeeds = 50
 
 func runModel(t *testing.T, seed uint64, steps int) {
@@ -521,22 +541,45 @@ func (m *model) quiesce() {
 			instances[c.instance] = c
 		}
 	}
+	m.settle()
+	// A settled group follows its topics, and then stays as it is while its members heartbeat.
+	m.grow("t1", 7)
+	for range 15 { // patterns are resolved again within ten seconds
+		m.round()
+	}
+	m.settle()
+	epoch := m.g.Epoch()
+	for range 60 {
+		m.round()
+	}
+	if m.g.Epoch() != epoch || m.settled() != "" {
+		m.fail("a quiet group went from epoch %d to %d: %s", epoch, m.g.Epoch(), m.settled())
+	}
+	m.verify()
+}
+
+func (m *model) settle() {
 	for range 200 {
-		for _, c := range m.alive() {
-			m.committed = len(m.log)
-			m.act(c, false)
-			m.committed = len(m.log)
-			if c.waits {
-				m.act(c, false)
-			}
-		}
-		m.pass(1000)
+		m.round()
 		if m.settled() == "" {
 			m.verify()
 			return
 		}
 	}
 	m.fail("the group did not settle: %s", m.settled())
+}
+
+// round lets every client heartbeat, and hear of it, within a second.
+func (m *model) round() {
+	for _, c := range m.alive() {
+		m.committed = len(m.log)
+		m.act(c, false)
+		m.committed = len(m.log)
+		if c.waits {
+			m.act(c, false)
+		}
+	}
+	m.pass(1000)
 }
 
 // settled tells what is missing to a settled group.

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"slices"
+	"strings"
 
 	"github.com/troupe-broker/troupe/group/coord"
 	"github.com/troupe-broker/troupe/group/records"
@@ -60,14 +61,14 @@ func (g *Group) checkRegex(pattern *string) refusal {
 	}
 	program, why := compile(*pattern)
 	if program == nil {
-		return refuse(wire.InvalidRegularExpression, "SubscribedTopicRegex `%s` is not a valid regular expression: %s.", clip(*pattern), why)
+		return refuse(wire.InvalidRegularExpression, "SubscribedTopicRegex `%s` is not a valid regular expression: %s.", clip(*pattern), clip(why))
 	}
 	g.compiled[*pattern] = program
 	return refusal{}
 }
 
 // clip bounds what of a request comes back in an answer.
-func clip(s string) string { return s[:min(len(s), 200)] }
+func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), 200)], "") }
 
 // patterns lists what the members subscribe to, ascending.
 func (g *Group) patterns() []string {

@@ -12,9 +12,9 @@ const millisecond = 1_000_000
 // has happened to the topics meanwhile is looked at.
 func (g *Group) Loaded(now coord.Now, cfg *coord.Config, topics coord.Topics, out *coord.Out) {
 	clear(g.holders) // between the entries that a compaction left, members may have seemed to hold what others do
+	g.repair(out)
 	for _, id := range g.ids {
 		m := g.members[id]
-		g.each(m, func(p partition) { g.holders[p] = m })
 		m.recheck = true
 		g.watch(now, cfg, m, out)
 		if m.state() == records.MemberUnrevoked && !m.classic() {

@@ -20,7 +20,7 @@ func refuse(code wire.ErrorCode, format string, args ...any) refusal {
 }
 
 // Validate checks what can be said of a heartbeat without knowing the group (GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid), in
-// Kafka's order, and whether its regular expression can be used. Heartbeat does it again; the shard asks before it converts a classic group.
+// Kafka's order. Heartbeat does it again; the shard asks before it looks for the group.
 func Validate(cfg *coord.Config, c *coord.ConsumerHeartbeat) (wire.ErrorCode, string) {
 	r := validate(cfg, c)
 	return r.code, r.text

@@ -130,6 +130,9 @@ func (w *world) check(t *testing.T, r *rand.Rand) {
 		if err := g.Check(); err != nil {
 			t.Fatalf("after a load: %v", err)
 		}
+		if !slices.Equal(g.Members(), w.g.Members()) {
+			t.Fatalf("a load of a sound log fences members: %v of %v are left", g.Members(), w.g.Members())
+		}
 	}
 	entries := w.g.Entries()
 	for i := 1; i < len(entries); i++ {

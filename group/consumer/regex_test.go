@@ -1,0 +1,48 @@
+package consumer_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/troupe-broker/troupe/group/coord"
+	"github.com/troupe-broker/troupe/wire"
+)
+
+// A pattern is bounded in length and in what it becomes: repetitions multiply, and the limit holds before anything of that size is made.
+func TestPatternsAreBounded(t *testing.T) {
+	for _, c := range []struct {
+		name, pattern string
+		code          wire.ErrorCode
+	}{
+		{"long", strings.Repeat("a", 4097), wire.InvalidRegularExpression},
+		{"as long as can be", strings.Repeat("a", 4096), wire.NoError},
+		{"repeated", "(a{30}){30}", wire.NoError},
+		{"repeated too often", "((a{10}){30}){30}b{999}{", wire.InvalidRegularExpression},
+		{"multiplied", "(a{999}b{999}){500}", wire.InvalidRegularExpression},
+		{"wide classes", strings.Repeat(`\pL`, 200), wire.InvalidRegularExpression},
+		{"deep", strings.Repeat("(", 1001) + strings.Repeat(")", 1001), wire.InvalidRegularExpression},
+		{"Java's own syntax", "a(?=b)", wire.InvalidRegularExpression},
+		{"possessive", "a*+", wire.InvalidRegularExpression},
+		{"back reference", `(a)\1`, wire.InvalidRegularExpression},
+		{"named group", `(?P<x>a)|b`, wire.NoError},
+		{"ignoring case", `(?i)ORDERS`, wire.NoError},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(coord.DefaultConfig())
+			w.topics = topicView{{Name: "a", ID: topicID("a", 1), Partitions: 1}, {Name: "orders", ID: topicID("orders", 1), Partitions: 1}, {Name: "orders2", ID: topicID("orders2", 1), Partitions: 1}}
+			r := w.heartbeat(&coord.ConsumerHeartbeat{Group: "g", Member: "m", RebalanceTimeout: 1, Regex: &c.pattern, Owned: []coord.TopicPartitions{}})
+			if r.Code != c.code {
+				t.Fatalf("answer %v %s", r.Code, r.Message)
+			}
+			if len(r.Message) > 500 {
+				t.Errorf("the answer repeats %d bytes", len(r.Message))
+			}
+			if c.code != wire.NoError && !w.g.Blank() {
+				t.Error("a refused pattern left something")
+			}
+			if matches := w.g.Subscribed("orders") && !w.g.Subscribed("orders2"); matches != (c.name == "ignoring case") {
+				t.Errorf("orders matches: %v", matches)
+			}
+		})
+	}
+}
