@@ -237,6 +237,15 @@ func (p *Producers) add(slot int32, b *BatchInfo, base ident.Offset, now ident.M
 	s.count++
 }
 
+// ExpectFirst takes in that a batch was refused before there was a machine, because the log could not be opened yet. If it
+// is a producer's first, and nothing is known of the producer, nothing but that batch will be taken from it: it has more
+// batches under way. For the time after recovery, before the Producers go into [Options].
+func (p *Producers) ExpectFirst(b BatchInfo, now ident.Millis) {
+	if b.ProducerID >= 0 {
+		p.expectFirst(&b, now)
+	}
+}
+
 // expectFirst makes state for a producer that nothing is known of, if the batch is its
 // first: then nothing but that batch is taken. It makes no room for it, since a
 // refusal must not cost another producer its memory.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/troupe-broker/troupe/partition"
+	"github.com/troupe-broker/troupe/wire"
 	"github.com/troupe-broker/troupe/wire/ident"
 	"github.com/troupe-broker/troupe/wire/record"
 )
@@ -102,5 +103,41 @@ func TestInfoOfReadsTheHeader(t *testing.T) {
 	want.Transactional, want.Control = false, true
 	if got := partition.InfoOf(v); got != want {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// TestAFirstBatchThatWasRefusedBeforeRecoveryIsWaitedFor: a replica whose log could not be opened yet refused a producer's
+// first batch. When the log is there the second one must not go before it; a producer that the log knows is not touched.
+func TestAFirstBatchThatWasRefusedBeforeRecoveryIsWaitedFor(t *testing.T) {
+	p := partition.NewProducers(10)
+	p.Replay(0, partition.BatchInfo{ProducerID: 7, Bytes: 100}, 0)
+	for _, b := range []partition.BatchInfo{{ProducerID: 7}, {ProducerID: 8}, {ProducerID: 9, BaseSequence: 1}, {ProducerID: -1}} {
+		p.ExpectFirst(b, 0)
+	}
+	m := partition.New(partition.Options{Broker: 1, Log: partition.LogState{End: 1, Flushed: 1}, Config: testConfig, Producers: p})
+	var out partition.Out
+	now := partition.Now{Mono: 1, Wall: 1}
+	m.Step(now, &partition.Become{Leader: 1, Replicas: []partition.Replica{{Broker: 1}}, ISR: []ident.BrokerID{1}}, &out)
+	code := func(id ident.ProducerID, sequence ident.Sequence) wire.ErrorCode {
+		out.Reset()
+		m.Step(now, &partition.Append{Acks: 1, LogAppendTime: -1, Batch: partition.BatchInfo{Bytes: 100, ProducerID: id, BaseSequence: sequence}}, &out)
+		if len(out.Persist) == 1 {
+			m.Step(now, &partition.Appended{}, &out)
+		}
+		return out.Reply[0].Code
+	}
+	for i, want := range []struct {
+		id       ident.ProducerID
+		sequence ident.Sequence
+		code     wire.ErrorCode
+	}{
+		{8, 1, wire.OutOfOrderSequenceNumber}, {8, 0, wire.NoError}, {8, 1, wire.NoError}, {7, 1, wire.NoError}, {9, 5, wire.NoError},
+	} {
+		if got := code(want.id, want.sequence); got != want.code {
+			t.Errorf("%d: producer %d, sequence %d: %v, want %v", i, want.id, want.sequence, got, want.code)
+		}
+	}
+	if err := m.Check(); err != nil {
+		t.Error(err)
 	}
 }

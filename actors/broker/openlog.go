@@ -129,6 +129,7 @@ func (p *partitionActor) serve(t *runtime.Turn, o *opened) {
 	for _, e := range p.file.Epochs(nil) {
 		state.Epochs = append(state.Epochs, partition.EpochStart{Epoch: e.Epoch, Start: e.Start})
 	}
+	p.firsts.tell(o.producers, p.now.Wall)
 	p.machine = partition.New(partition.Options{Broker: p.shared.identity.Broker, Log: state, Config: p.settings.machine, Producers: o.producers})
 	p.tellRecovery(&o.recovery)
 	p.retention = t.NewTimer(signalRetain)

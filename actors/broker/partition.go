@@ -52,6 +52,7 @@ type partitionActor struct {
 	unready   bool // Root waits to hear that this replica is as durable as its mark says
 	retention *runtime.Timer
 	reopen    *runtime.Timer // tries again to open the log
+	firsts    firsts         // of producers, refused until then
 
 	appended  partition.Appended // commands that are used again and again
 	failed    partition.AppendFailed
@@ -285,6 +286,7 @@ type batchWrite interface {
 func (p *partitionActor) append(t *runtime.Turn, w batchWrite) {
 	command, _ := w.appending()
 	if p.machine == nil {
+		p.firsts.note(&command.Batch)
 		w.offline(t, p.refusal)
 		return
 	}
