@@ -71,7 +71,7 @@ func (a *admin) act() {
 		a.create(a.wanted[0])
 		return
 	}
-	if a.finishing {
+	if a.finishing || a.plan.Kind == Told {
 		return
 	}
 	t := a.any()
@@ -116,7 +116,7 @@ func (a *admin) told(what string) {
 		return
 	}
 	for _, t := range a.run.ghost.all() {
-		if t.name != words[1] || !t.stable() {
+		if t.name != words[1] || t.deleted != 0 {
 			continue
 		}
 		switch words[0] {
@@ -221,7 +221,7 @@ func (a *admin) remove(t *ghostTopic) {
 	req := kmsg.NewPtrDeleteTopicsRequest()
 	req.TimeoutMillis = 2000
 	rt := kmsg.NewDeleteTopicsRequestTopic()
-	if a.versions[req.Key()] >= 6 && chance(a.rand, 50) {
+	if a.versions[req.Key()] >= 6 && a.plan.Kind != Told && chance(a.rand, 50) {
 		rt.TopicID = t.id
 	} else {
 		rt.Topic = new(t.name)

@@ -70,7 +70,13 @@ func newClient(r *run, p ClientPlan) *client {
 		format: kmsg.NewRequestFormatter(kmsg.FormatterClientID(name)),
 	}
 	for _, api := range wire.APIs() {
-		c.versions[int16(api.Key)] = api.Min + int16(c.rand.IntN(int(api.Max-api.Min)+1))
+		draw := r.world.Rand(fmt.Sprintf("version/%s/%d", name, api.Key)) // an API more changes nothing for the others
+		c.versions[int16(api.Key)] = api.Min + int16(draw.IntN(int(api.Max-api.Min)+1))
+	}
+	if p.Kind == Told {
+		for _, api := range wire.APIs() {
+			c.versions[int16(api.Key)] = api.Max // so that it hears which topic it has created
+		}
 	}
 	if r.plan.Zstd {
 		c.versions[0], c.versions[1] = max(c.versions[0], 7), max(c.versions[1], 10)
@@ -83,7 +89,7 @@ func newClient(r *run, p ClientPlan) *client {
 		c.script = newProducer(c)
 	case Consumer:
 		c.script = newConsumer(c)
-	case Admin:
+	case Admin, Told:
 		c.script = newAdmin(c)
 	case Curious:
 		c.script = &curious{client: c}

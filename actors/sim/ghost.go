@@ -221,6 +221,9 @@ func (g *ghost) acknowledged(t *ghostTopic, b *batch, base ident.Offset) {
 		a.base = b.result.base
 	}
 	b.result = a
+	if b.attempts > 1 {
+		g.run.counted("acknowledged when sent again")
+	}
 	if base < 0 {
 		return
 	}

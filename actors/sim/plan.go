@@ -72,9 +72,10 @@ const (
 	Admin                        // creates, deletes, alters
 	Curious                      // asks everything that can be asked
 	Hostile                      // sends what no client should
+	Told                         // an administrator who does what the plan's Ask says, and nothing else
 )
 
-var clientWords = []string{"idempotent", "plain", "consumer", "admin", "curious", "hostile"}
+var clientWords = []string{"idempotent", "plain", "consumer", "admin", "curious", "hostile", "told"}
 
 // String is the word of the kind in plans.
 func (k ClientKind) String() string { return clientWords[k] }

@@ -190,7 +190,7 @@ func (r *run) live() {
 			}
 		}
 	}
-	finish(Admin)
+	finish(Admin, Told)
 	finish(Idempotent, Plain, Curious, Hostile)
 	finish(Consumer)
 	r.verify(1)

@@ -12,10 +12,11 @@ import (
 )
 
 var (
-	seedFlag  = flag.Int64("seed", -1, "run this seed only, and print its plan and its story")
-	seedsFlag = flag.Int("seeds", 100, "how many seeds to run")
-	fromFlag  = flag.Int64("from", 0, "the first of them")
-	logFlag   = flag.Bool("log", false, "with -seed: print the log lines of the broker")
+	seedFlag   = flag.Int64("seed", -1, "run this seed only, and print its plan and its story")
+	seedsFlag  = flag.Int("seeds", 100, "how many seeds to run")
+	fromFlag   = flag.Int64("from", 0, "the first of them")
+	shrinkFlag = flag.Int("shrink", 300, "spend so many runs on making the plan of a seed that failed smaller")
+	logFlag    = flag.Bool("log", false, "with -seed: print the log lines of the broker")
 )
 
 func TestSeeds(t *testing.T) {
@@ -31,18 +32,25 @@ func TestSeeds(t *testing.T) {
 		out := sim.Run(p, o)
 		t.Logf("%v\n%s\nhash %x, %d steps, %v, %d lives, %d acks\n%v", p, strings.Join(out.Story, "\n"), out.Hash, out.Steps, out.Took, out.Lives, out.Acks, out.Counts)
 		if out.Failure != nil {
-			t.Fatal(out.Failure)
+			small, runs := sim.Shrink(p, out.Failure.Invariant, *shrinkFlag)
+			t.Fatalf("%v\nthe smallest plan that breaks this, after %d runs (save it, then -plan=FILE tells its story):\n%v", out.Failure, runs, small)
 		}
 		return
 	}
 	began := time.Now()
-	steps, acks := uint64(0), 0
+	steps, acks, shrunk := uint64(0), 0, false
 	for seed := *fromFlag; seed < *fromFlag+int64(*seedsFlag); seed++ {
 		out := sim.Run(sim.NewPlan(uint64(seed)), sim.Options{})
 		steps += out.Steps
 		acks += out.Acks
-		if out.Failure != nil {
-			t.Errorf("seed %d: %v", seed, out.Failure)
+		if out.Failure == nil {
+			continue
+		}
+		t.Errorf("seed %d: %v", seed, out.Failure)
+		if !shrunk && *shrinkFlag > 0 { // one is enough to look at
+			shrunk = true
+			small, runs := sim.Shrink(sim.NewPlan(uint64(seed)), out.Failure.Invariant, *shrinkFlag)
+			t.Logf("the smallest plan that breaks this, after %d runs (save it, then -plan=FILE tells its story):\n%v", runs, small)
 		}
 	}
 	t.Logf("%d seeds, %d steps, %d acks, %v", *seedsFlag, steps, acks, time.Since(began))
