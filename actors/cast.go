@@ -20,6 +20,7 @@ func init() {
 		{Name: "partition", Scope: "hosted replica", Policy: exit, OnIOError: "replica offline", Doc: "partition.Machine and its store.Log"},
 		{Name: "coordinator", Mailbox: many, Scope: "led partition of __consumer_offsets", Policy: exit, OnIOError: "unload, load again", Doc: "group.Shard: the groups that hash to the partition"},
 		{Name: "flusher", Mailbox: many, Scope: "data directory", Policy: exit, OnIOError: "directory offline; all: exit", Doc: "group commit"},
+		{Name: "cleaner", Mailbox: many, Scope: "process", Policy: exit, OnIOError: "back off", Doc: "has the dirtiest logs compacted"},
 		{Name: "ioworker", Mailbox: many, Scope: "goroutine of a pool", Policy: exit, OnIOError: "told to who asked", Doc: "reads of cold data; opening, closing and deleting of logs"},
 		{Name: "facts", Scope: "process", Policy: exit, OnIOError: "none", Doc: "the facts that observers hear"},
 	} {

@@ -40,6 +40,7 @@
 //	| Partition     | hosted replica     | partition.Machine and its store.Log                        | exit     | replica offline               |
 //	| Coordinator   | led partition of __consumer_offsets | group.Shard: the groups that hash to the partition | exit  | unload, load again            |
 //	| Flusher       | data directory     | group commit                                               | exit     | directory offline; all: exit  |
+//	| Cleaner       | process            | has the dirtiest logs compacted                            | exit     | back off                      |
 //	| IOWorker      | goroutine of a pool | reads of cold data; opening, closing and deleting of logs | exit     | told to who asked             |
 //	| Facts         | process            | the facts that observers hear                              | exit     | none                          |
 package actors

@@ -217,10 +217,22 @@ func (b *Broker) spawn(v *config.BrokerValues, d *dataDir, syncer *store.Syncer,
 		b.doors = append(b.doors, door)
 		b.listeners = append(b.listeners, child(b.root, cast("listener", "listener-"+l.Name, door)))
 	}
+	child(b.root, cast("cleaner", "cleaner", &cleanerActor{shared: s, log: s.log, pace: b.newPacer()}))
 	if err != nil {
 		return err
 	}
 	return b.lifecycle.Post(signalTick)
+}
+
+// newPacer makes the pace of compaction; nil where nothing can wait.
+func (b *Broker) newPacer() *pacer {
+	if b.world.Pause == nil {
+		return nil
+	}
+	return &pacer{
+		clock: b.world.System.Clock(), pause: b.world.Pause,
+		rate: func() float64 { return b.shared.settings.Load().Cleaner.BytesPerSec },
+	}
 }
 
 // controllerTickMs is the tick of the controller machine.

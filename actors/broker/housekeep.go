@@ -62,6 +62,7 @@ func (p *partitionActor) remove(t *runtime.Turn) {
 	p.refusal = wire.UnknownTopicOrPartition
 	p.machine.Step(p.now, &partition.Stop{Code: p.refusal}, &p.out)
 	p.carryOut(t)
+	p.stopCleaning()
 	file := p.file
 	p.machine, p.file = nil, nil
 	p.settled(t)
@@ -106,6 +107,7 @@ func (p *partitionActor) close(t *runtime.Turn, m *closePartition) {
 	p.machine.Step(p.now, &partition.Stop{Code: wire.NotLeaderOrFollower}, &p.out)
 	p.carryOut(t)
 	p.settled(t)
+	p.stopCleaning()
 	file := p.file
 	// The machine refuses everything from now on, and still knows the producers for the last snapshot.
 	p.file = nil

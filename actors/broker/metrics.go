@@ -18,6 +18,7 @@ import (
 
 // metrics are the counters of a broker. The hot path adds to atomics; everything else happens when somebody scrapes.
 type metrics struct {
+	cleaner  cleanerMetrics
 	latency  [keysMax]histogram // of requests, from their frame to their answer, by API key
 	flush    histogram          // of flush rounds
 	rounds   atomic.Int64
@@ -113,6 +114,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	c.groups(out)
 	c.connections(out)
 	c.actors(out)
+	c.shared.metrics.cleaner.collect(out)
 	for _, d := range c.shared.directories {
 		out <- gauge(descDirOnline, oneIf(d.store.Offline() == nil), d.store.Path())
 	}

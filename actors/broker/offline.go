@@ -36,6 +36,7 @@ func (p *partitionActor) stop(reason error) {
 // letGo closes what a stopped machine leaves.
 func (p *partitionActor) letGo() {
 	p.machine, p.lost = nil, false
+	p.stopCleaning()
 	p.replica.stats.offline.Store(true)
 	p.replica.stats.leading.Store(false)
 	if p.retention != nil {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -33,6 +34,8 @@ type World struct {
 
 	// Background runs jobs one after another off the caller's goroutine; see store.DirectoryOptions. Nil runs them in place, as simulations want.
 	Background func(job func())
+	// Pause makes a goroutine of the I/O pools wait. Nil: compaction is not throttled, as simulations want.
+	Pause func(time.Duration)
 	// Parallel bounds the goroutines of a flush round; 1 starts none, as simulations want. 0: the store's default.
 	Parallel int
 	// BallastBytes and RaftReserveBytes are sizes of the data directory; see store.DirectoryOptions. 0: the store's defaults.

@@ -47,9 +47,10 @@ type partitionActor struct {
 	id      ident.RequestID // of current; 0: it has been answered
 	parked  map[ident.RequestID]runtime.Message
 
-	segments  int  // of the log, to see it roll
-	dirty     bool // the flusher was asked and has not come yet
-	unready   bool // Root waits to hear that this replica is as durable as its mark says
+	segments  int             // of the log, to see it roll
+	dirty     bool            // the flusher was asked and has not come yet
+	unready   bool            // Root waits to hear that this replica is as durable as its mark says
+	cleaning  *store.CleanRun // under way; nil: none
 	retention *runtime.Timer
 	reopen    *runtime.Timer // tries again to open the log
 	firsts    firsts         // of producers, refused until then
@@ -162,6 +163,10 @@ func (p *partitionActor) take(t *runtime.Turn, m runtime.Message) {
 		p.answer(t, m)
 	case *beginShare:
 		p.beginSync(t, m)
+	case *cleanLook:
+		p.look(t, m)
+	case *cleanJob:
+		p.clean(t, m)
 	case *synced:
 		p.syncedLog(t, m)
 	case *strictMarked:
@@ -330,6 +335,9 @@ func (p *partitionActor) configured(t *runtime.Turn, s topicSettings) {
 		return
 	}
 	p.file.Configure(s.log)
+	if !s.log.Compact {
+		p.stopCleaning()
+	}
 	p.configure.Config = s.machine
 	p.step(t, &p.configure)
 }

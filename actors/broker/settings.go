@@ -53,11 +53,15 @@ func resolveTopic(stack config.Stack, b *config.BrokerValues) topicSettings {
 			FileDeleteDelayMs:  v.FileDeleteDelayMs,
 			Preallocate:        v.Preallocate,
 			DeleteRetained:     v.Delete,
+			Compact:            v.Compact,
+			MinCleanableRatio:  v.MinCleanableRatio,
+			MinCompactionLagMs: v.MinCompactionLagMs,
+			MaxCompactionLagMs: v.MaxCompactionLagMs,
+			DeleteRetentionMs:  v.DeleteRetentionMs,
 		},
 		machine: partition.Config{
-			MinISR: v.MinInSyncReplicas,
-			// Only a topic that is compacted and nothing else forbids DeleteRecords; there are none yet.
-			DeleteRecords:        true,
+			MinISR:               v.MinInSyncReplicas,
+			DeleteRecords:        v.Delete || !v.Compact, // only a topic that is compacted and nothing else forbids it
 			FlushMessages:        v.FlushMessages,
 			FlushNanos:           flushNanos(v.FlushMs),
 			ProducerExpirationMs: b.ProducerIDExpiryMs,
@@ -90,7 +94,7 @@ const unlimitedRecord = math.MaxInt32 - 8
 
 func rulesOf(v *config.TopicValues, depth string) *record.Rules {
 	r := record.DefaultRules()
-	r.Depth = depthOf(depth)
+	r.Depth, r.Compacted = depthOf(depth), v.Compact
 	r.MaxMessageBytes, r.SegmentBytes = v.MaxMessageBytes, v.SegmentBytes
 	if v.MaxDecompressedBytes < unlimitedRecord {
 		r.RecordBytesMax = int64(v.MaxDecompressedBytes)

@@ -100,7 +100,7 @@ func (s *session) serve(ctx context.Context, loaded *settings.Loaded, values *co
 	system := newSystem(log, values.DataDir)
 	b, err := broker.Start(broker.Options{Static: loaded.Static, Actors: loaded.Actors, ActorSettings: loaded.ActorSettings}, broker.World{
 		FS: store.OS(), System: system, Rand: rand.Reader, Log: log, BuildVersion: buildVersion(),
-		Background: jobs.do, Listen: broker.ListenTCP,
+		Background: jobs.do, Pause: time.Sleep, Listen: broker.ListenTCP,
 	})
 	if err != nil {
 		return errors.Join(startFailure(actorFailure(err, loaded)), shutDown(system))
