@@ -40,7 +40,7 @@ func (m *model) deleteTopic() {
 	m.lives[name] = 0
 	m.retopic(nil)
 	for at, o := range m.commits {
-		if at.topic == name && o.TopicID == topicID(name, life) {
+		if at.topic == name && (o.TopicID.IsZero() || o.TopicID == topicID(name, life)) {
 			delete(m.commits, at)
 		}
 	}
@@ -107,7 +107,11 @@ func (m *model) simpleCommit() {
 		}}}, func(coord.Answer) {})
 		m.send(&coord.Jumped{Client: who, Topic: topic, Partition: 0, Timestamp: -1, Target: 100, At: m.now.Wall}, nil)
 	}
-	m.commit(&coord.Commit{Version: 8, Group: name, Generation: -1, Retention: -1, Client: who})
+	retention := int64(-1)
+	if m.rng.IntN(4) == 0 { // an old client
+		retention = m.rng.Int64N(2 * 3_600_000)
+	}
+	m.commit(&coord.Commit{Version: 4, Group: name, Generation: -1, Retention: retention, Client: who})
 }
 
 // conversions counts how groups changed their type, by what the log says of them.

@@ -228,9 +228,11 @@ func (m *model) commit(c *coord.Commit) {
 			}
 			m.reached[acceptedCommit]++
 			m.mayCommit(c, t.Partitions[i], before, held)
-			m.commits[place{c.Group, topic, p.Partition}] = &records.Offset{
-				Offset: t.Partitions[i].Offset, CommitTime: m.now.Wall, ExpireTime: -1, TopicID: t.ID,
+			o := &records.Offset{Offset: t.Partitions[i].Offset, CommitTime: m.now.Wall, ExpireTime: -1, TopicID: t.ID}
+			if c.Retention >= 0 { // its record has no place for the topic's id
+				o.ExpireTime, o.TopicID = m.now.Wall+ident.Millis(c.Retention), ident.TopicID{}
 			}
+			m.commits[place{c.Group, topic, p.Partition}] = o
 		}
 	})
 }

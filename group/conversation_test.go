@@ -335,6 +335,7 @@ func (a *args) config(c coord.Config) coord.Config {
 	c.InitialRebalanceDelay = int32(a.num("initial-delay", int64(c.InitialRebalanceDelay)))
 	c.OffsetsRetention = 60_000 * a.num("retention-min", c.OffsetsRetention/60_000)
 	c.JumpsRememberedMillis = 60_000 * a.num("jumps-min", c.JumpsRememberedMillis/60_000)
+	c.ConsumerSizeMax = int32(a.num("consumer-max", int64(c.ConsumerSizeMax)))
 	c.MigrationUp = a.num("up", 1) == 1
 	c.MigrationDown = a.num("down", 1) == 1
 	return c

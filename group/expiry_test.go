@@ -21,7 +21,7 @@ func TestASweepGoesInPortions(t *testing.T) {
 	}
 	w.now.Wall += ident.Millis(config.OffsetsRetention)
 	w.now.Mono += 600_000 * millisecond
-	ticks := 0
+	ticks, began := 0, w.now.Mono
 	for len(w.shard.Entries()) > 0 {
 		due, ok := w.shard.Next()
 		if !ok || ticks == 100 {
@@ -42,6 +42,9 @@ func TestASweepGoesInPortions(t *testing.T) {
 	}
 	if ticks < 6 {
 		t.Errorf("7500 commits went in %d ticks", ticks)
+	}
+	if took := w.now.Mono - began; took > 1000*millisecond {
+		t.Errorf("one sweep did not do, it took %d ms", took/millisecond)
 	}
 	w.check(t, w.log)
 	if due, _ := w.shard.Next(); due != w.now.Mono+600_000*millisecond {

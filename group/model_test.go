@@ -236,7 +236,12 @@ func (m *model) expired(e *records.OffsetCommit, before coord.ListedGroup) {
 	if e.Value != nil || o == nil {
 		m.failf("a timer wrote %s", show(e))
 	}
-	if m.lives[e.Topic] == 0 || topicID(e.Topic, m.lives[e.Topic]) != o.TopicID { // deleted while the shard was loaded
+	if o.ExpireTime >= 0 && m.now.Wall >= o.ExpireTime && before.State != "PreparingRebalance" {
+		m.reached[expiredOffset]++
+		delete(m.commits, at)
+		return
+	}
+	if !o.TopicID.IsZero() && topicID(e.Topic, m.lives[e.Topic]) != o.TopicID { // deleted while the shard was loaded
 		if m.now.Wall-o.CommitTime < ident.Millis(m.config.OffsetsCheckInterval) {
 			m.failf("%s after %d ms", show(e), m.now.Wall-o.CommitTime)
 		}
@@ -253,7 +258,7 @@ func (m *model) expired(e *records.OffsetCommit, before coord.ListedGroup) {
 			since = last.Value.StateTime
 		}
 	}
-	if m.now.Wall-since < ident.Millis(m.config.OffsetsRetention) {
+	if o.ExpireTime >= 0 || m.now.Wall-since < ident.Millis(m.config.OffsetsRetention) {
 		m.failf("%s after %d ms", show(e), m.now.Wall-since)
 	}
 	m.reached[expiredOffset]++
@@ -417,7 +422,7 @@ func (m *model) fetch(name string) {
 		for _, t := range reply.Topics {
 			for _, p := range t.Partitions {
 				want := ident.NoOffset
-				if o := m.commits[place{name, t.Name, p.Partition}]; o != nil && (m.lives[t.Name] == 0 || o.TopicID == topicID(t.Name, m.lives[t.Name])) {
+				if o := m.commits[place{name, t.Name, p.Partition}]; o != nil && (m.lives[t.Name] == 0 || o.TopicID.IsZero() || o.TopicID == topicID(t.Name, m.lives[t.Name])) {
 					want = o.Offset
 				}
 				if p.Offset != want {
