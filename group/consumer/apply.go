@@ -21,9 +21,9 @@ func (g *Group) Apply(e records.Entry) {
 		g.target = e.Value
 		g.recount()
 	case *records.ConsumerMember:
-		g.change(e.Member, func(m *member) { m.sub = e.Value })
+		g.applySubscription(e)
 	case *records.Current:
-		g.change(e.Member, func(m *member) { m.current = e.Value })
+		g.applyCurrent(e)
 	case *records.TargetMember:
 		m := g.part(e.Member)
 		m.target = e.Value
@@ -39,19 +39,32 @@ func (g *Group) Apply(e records.Entry) {
 	}
 }
 
-// change writes a member's state, and keeps what follows from it. A member of which nothing is left is forgotten.
-func (g *Group) change(id string, write func(*member)) {
-	m := g.part(id)
+func (g *Group) applySubscription(e *records.ConsumerMember) {
+	m := g.part(e.Member)
 	if m.sub != nil {
 		g.forget(m)
 	}
-	write(m)
+	m.sub = e.Value
 	if m.sub != nil {
 		g.remember(m)
 	}
 	g.tidy(m)
 }
 
+func (g *Group) applyCurrent(e *records.Current) {
+	m := g.part(e.Member)
+	if m.sub != nil {
+		g.release(m)
+	}
+	m.current = e.Value
+	if m.sub != nil {
+		g.hold(m)
+		g.settle(m)
+	}
+	g.tidy(m)
+}
+
+// part finds what is known of a member. One of which nothing is left is forgotten by tidy.
 func (g *Group) part(id string) *member {
 	m := g.members[id]
 	if m == nil {
@@ -79,11 +92,7 @@ func (g *Group) forget(m *member) {
 		g.unsettled--
 		m.settled = true
 	}
-	g.each(m, func(p partition) {
-		if g.holders[p] == m {
-			delete(g.holders, p)
-		}
-	})
+	g.release(m)
 }
 
 func (g *Group) remember(m *member) {
@@ -95,7 +104,18 @@ func (g *Group) remember(m *member) {
 		g.classics++
 	}
 	g.settle(m)
-	g.each(m, func(p partition) { g.holders[p] = m })
+	g.hold(m)
+}
+
+// hold enters what a member has into the index, release takes it out.
+func (g *Group) hold(m *member) { g.each(m, func(p partition) { g.holders[p] = m }) }
+
+func (g *Group) release(m *member) {
+	g.each(m, func(p partition) {
+		if g.holders[p] == m {
+			delete(g.holders, p)
+		}
+	})
 }
 
 // settle counts the member as settled or not. Nobody waits for a static member that has left for a while.

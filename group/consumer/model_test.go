@@ -590,8 +590,8 @@ func (m *model) settled() string {
 		}
 		return ""
 	}
-	if m.g.State() != "Stable" {
-		return m.g.State()
+	if m.g.State() != "Stable" || m.g.Len() != len(m.alive()) {
+		return fmt.Sprintf("%s, %d members of %d clients", m.g.State(), m.g.Len(), len(m.alive()))
 	}
 	owners := map[part]string{}
 	for id, current := range m.currents() {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/troupe-broker/troupe/group/coord"
 	"github.com/troupe-broker/troupe/group/records"
+	"github.com/troupe-broker/troupe/wire/ident"
 )
 
 // repair makes a group whole again whose log is damaged, so that nobody is given what another member has. After any compaction of a sound log there is
@@ -68,5 +69,29 @@ func (g *Group) settleClaims(m *member, out *coord.Out) {
 			return
 		}
 	}
-	g.each(m, func(p partition) { g.holders[p] = m })
+	g.hold(m)
+}
+
+// covered tells whether the targets give each partition of what the group subscribes to once, as every assignor does. Asked when the target is the newest
+// and the topics are those it was made for.
+func (g *Group) covered(topics coord.Topics) bool {
+	given := make(map[partition]bool)
+	for _, id := range g.ids {
+		for _, c := range claims(g.members[id].shall(), 0) {
+			if given[c.partition] {
+				return false
+			}
+			given[c.partition] = true
+		}
+	}
+	want, seen := 0, make(map[ident.TopicID]bool)
+	for _, id := range g.ids {
+		for _, topic := range g.topicIDs(topics, g.members[id].sub) {
+			if t, ok := topics.ByID(topic); ok && !seen[topic] {
+				seen[topic] = true
+				want += int(t.Partitions)
+			}
+		}
+	}
+	return want == len(given)
 }

@@ -23,6 +23,9 @@ func (g *Group) Loaded(now coord.Now, cfg *coord.Config, topics coord.Topics, ou
 	}
 	g.watchRegexes(now, cfg, out)
 	g.TopicsChanged(now, cfg, topics, out)
+	if g.Epoch() == g.targetEpoch() && !g.Empty() && !g.covered(topics) {
+		g.bump(topics, out)
+	}
 	g.assign(now, cfg, topics, out)
 }
 

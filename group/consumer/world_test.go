@@ -133,6 +133,9 @@ func (w *world) check(t *testing.T, r *rand.Rand) {
 		if !slices.Equal(g.Members(), w.g.Members()) {
 			t.Fatalf("a load of a sound log fences members: %v of %v are left", g.Members(), w.g.Members())
 		}
+		if !strings.Contains(want, "regex") && g.Epoch() != w.g.Epoch() {
+			t.Fatalf("a load of a sound log moves the group epoch from %d to %d", w.g.Epoch(), g.Epoch())
+		}
 	}
 	entries := w.g.Entries()
 	for i := 1; i < len(entries); i++ {
