@@ -17,7 +17,7 @@ func TestASweepGoesInPortions(t *testing.T) {
 		w.simple(fmt.Sprintf("small-%d", i), 1, 1)
 	}
 	for i := range 3 {
-		w.simple(fmt.Sprintf("large-%d", i), 40, 50)
+		w.simple(fmt.Sprintf("large-%d", i), 45, 50)
 	}
 	w.now.Wall += ident.Millis(config.OffsetsRetention)
 	w.now.Mono += 600_000 * millisecond
@@ -41,7 +41,7 @@ func TestASweepGoesInPortions(t *testing.T) {
 		ticks++
 	}
 	if ticks < 6 {
-		t.Errorf("7500 commits went in %d ticks", ticks)
+		t.Errorf("8250 commits went in %d ticks", ticks)
 	}
 	if took := w.now.Mono - began; took > 1000*millisecond {
 		t.Errorf("one sweep did not do, it took %d ms", took/millisecond)
