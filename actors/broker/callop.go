@@ -51,7 +51,21 @@ func (s *session) run(t *runtime.Turn, r request, answer handler.Func, decoded k
 	s.ports.turn = t
 	answer(&op.call)
 	s.ports.turn = nil
+	if waitsForMembers(r.header.Key) {
+		op.letGo()
+	}
 	return op
+}
+
+// waitsForMembers tells whether an answer can take as long as a rebalance does.
+func waitsForMembers(k wire.Key) bool { return k == wire.KeyJoinGroup || k == wire.KeySyncGroup }
+
+// letGo gives the memory of the request back, with its credit, long before the answer: members that wait for others must not keep those out. Their commands
+// have copies of what they need.
+func (op *callOp) letGo() {
+	op.call.Request, op.header.ClientID = nil, nil
+	op.frame.chunk.release()
+	op.frame = frame{}
 }
 
 // Respond implements handler.Outcome.
@@ -81,12 +95,14 @@ func (op *callOp) encode(s *session) error {
 
 // hurry implements operation: a handler asks for what does not take long, but for what waits for other members of a group. Nobody waits for that any more.
 func (op *callOp) hurry(*runtime.Turn) {
-	if key := op.header.Key; op.session.closing && (key == wire.KeyJoinGroup || key == wire.KeySyncGroup) {
-		op.done = true
-	}
+	op.done = op.done || op.session.closing && waitsForMembers(op.header.Key)
 }
 
 // abandon implements operation. No answer function runs any more, so that nobody looks at the request.
 func (op *callOp) abandon() bool { return true }
 
-func (op *callOp) recycle() { op.frame.chunk.release() }
+func (op *callOp) recycle() {
+	if op.frame.chunk != nil {
+		op.frame.chunk.release()
+	}
+}

@@ -15,7 +15,8 @@
 //	├─ producer-ids      blocks of producer ids
 //	├─ listener-NAME     accepts connections
 //	│  └─ session-N      one connection: order, credit, operations
-//	└─ TOPIC-N           one replica: partition.Machine and its store.Log
+//	├─ TOPIC-N           one replica: partition.Machine and its store.Log
+//	└─ @groups-N         the groups that hash to one partition of __consumer_offsets: group.Shard
 //
 // # The way of a write
 //
@@ -43,10 +44,22 @@
 //
 // So whatever a client is told exists can be reached when it hears of it.
 //
+// # The way of a group's request
+//
+//	session         a handler makes a command of it and names the group; the port finds the coordinator by the group's hash (coordinate)
+//	coordinator     the shard decides, changes its state, and proposes entries; the answer is held
+//	                what was proposed since the last batch goes out as one, when none is under way (groupWrite)
+//	partition       appends and commits it like a client's batch with acks=all
+//	coordinator     lets go the answers whose entries are committed; after a failure it drops the shard and loads another one from the log
+//	session         the handler's answer function runs on the session's turn and responds
+//
+// A load reads the log region by region: the partition finds each (groupRead), the I/O pool reads and applies it (loadGroups). A heartbeat has an operation
+// of its own (heartbeatOp), which is its own message.
+//
 // # What is shared
 //
-// Actors share no state but what the struct shared holds: immutable values behind atomic pointers (image, topic table, settings), counters, and three
-// objects that lock themselves for some instructions: the credit pool, the store of buffers, the cache of fetch sessions.
+// Actors share no state but what the struct shared holds: immutable values behind atomic pointers (image, topic table, settings), counters, and four
+// objects that lock themselves for some instructions: the credit pool, the store of buffers, the cache of fetch sessions, the clients that may jump.
 //
 // # Memory
 //
@@ -59,8 +72,10 @@
 //   - chunk: a buffer with requests in it, and their credit.
 //   - claim: one reservation in the credit pool. The reserved slot is for one giant frame at a time.
 //   - gate: closed while a session can take no more; its connection is not read then.
+//   - held answer: a coordinator's, that waits until what it says is committed. inquiry: a message that asks a coordinator.
 //   - intake: cuts bytes into frames. feed: intake, gate and session. line: a connection as its listener knows it.
-//   - operation: a request that was begun: produceOp, fetchOp, callOp (all others, by the handler package).
+//   - jumper: a client that was told of no usable offset, and will ask where to go.
+//   - operation: a request that was begun: produceOp, fetchOp, heartbeatOp, callOp (all others, by the handler package).
 //   - place: the right to one more connection.
 //   - replica: one partition hosted here, as others see it: address and counters.
 //   - share: what one partition adds to a flush round.

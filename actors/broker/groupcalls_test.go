@@ -120,6 +120,9 @@ func TestABrokerThatStopsDoesNotWaitForMembersThatJoin(t *testing.T) {
 	first := c.ask(joinRequest("slow", "")).(*kmsg.JoinGroupResponse)
 	c.send(joinRequest("slow", first.MemberID)) // waits for the first rebalance
 	time.Sleep(50 * time.Millisecond)
+	if text := scrape(r); !strings.Contains(text, "troupe_request_memory_bytes 0") {
+		t.Error("a member that waits for others keeps the memory of its request")
+	}
 	began := time.Now()
 	r.stop()
 	if took := time.Since(began); took > 5*time.Second {

@@ -30,8 +30,11 @@ func TestApiVersionsTellsWhatIsServed(t *testing.T) {
 		if ranges[0] != [2]int16{0, 13} || ranges[1] != [2]int16{4, 18} || ranges[18] != [2]int16{0, 5} {
 			t.Errorf("version %d: Produce %v, Fetch %v, ApiVersions %v", v, ranges[0], ranges[1], ranges[18])
 		}
-		if _, ok := ranges[11]; ok {
-			t.Errorf("version %d: JoinGroup is told, but not served", v)
+		if ranges[11] != [2]int16{0, 9} || ranges[68] != [2]int16{0, 1} {
+			t.Errorf("version %d: JoinGroup %v, ConsumerGroupHeartbeat %v", v, ranges[11], ranges[68])
+		}
+		if _, ok := ranges[24]; ok {
+			t.Errorf("version %d: AddPartitionsToTxn is told, but not served", v)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 // As in Kafka: every partition that is asked for is in the answer, with offset -1 when nothing is committed; null topics, from version 2 on, mean all; from
 // version 8 on a request asks for several groups, each with a code of its own; from version 10 on topics are named by id, and an unknown one is
 // UNKNOWN_TOPIC_ID; COORDINATOR_NOT_AVAILABLE is told as NOT_COORDINATOR, since older consumers do not expect it here. Version 1 has no code for the
-// group: its partitions carry it.
+// group: its partitions carry it. Different: a group that is asked for twice is answered once.
 
 // Versions of OffsetFetch that matter here.
 const (
@@ -32,10 +32,11 @@ func offsetFetch(c *Call) {
 		return
 	}
 	resp := kmsg.NewPtrOffsetFetchResponse()
-	resp.Groups = make([]kmsg.OffsetFetchResponseGroup, len(req.Groups))
+	groups := once(req.Groups, func(g *kmsg.OffsetFetchRequestGroup) string { return g.Group })
+	resp.Groups = make([]kmsg.OffsetFetchResponseGroup, len(groups))
 	wait := gathering(func() { c.Respond(resp) })
-	for i := range req.Groups {
-		r := &req.Groups[i]
+	for i := range groups {
+		r := &groups[i]
 		g := groupFetch{name: r.Group, member: text(r.MemberID), epoch: r.MemberEpoch, all: r.Topics == nil}
 		for j := range r.Topics {
 			g.topics = append(g.topics, topicFetch{name: r.Topics[j].Topic, id: r.Topics[j].TopicID, partitions: r.Topics[j].Partitions})

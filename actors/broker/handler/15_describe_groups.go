@@ -10,7 +10,7 @@ import (
 // DescribeGroups (15), versions 0 to 6.
 //
 // As in Kafka: an unknown group, or one that speaks the newer protocol, is Dead, without an error below version 6 and with GROUP_ID_NOT_FOUND from then on
-// (KIP-1043); each group has a code of its own.
+// (KIP-1043); each group has a code of its own. Different: a group that is named twice is described once.
 
 // describeNotFound is the first version that tells that there is no such group.
 const describeNotFound = 6
@@ -18,9 +18,10 @@ const describeNotFound = 6
 func describeGroups(c *Call) {
 	req := c.Request.(*kmsg.DescribeGroupsRequest)
 	resp := kmsg.NewPtrDescribeGroupsResponse()
-	resp.Groups = make([]kmsg.DescribeGroupsResponseGroup, len(req.Groups))
+	groups := once(req.Groups, func(g *string) string { return *g })
+	resp.Groups = make([]kmsg.DescribeGroupsResponseGroup, len(groups))
 	wait := gathering(func() { c.Respond(resp) })
-	for i, group := range req.Groups {
+	for i, group := range groups {
 		out := &resp.Groups[i]
 		*out = kmsg.NewDescribeGroupsResponseGroup()
 		out.Group, out.AuthorizedOperations = group, operationsNotAsked

@@ -10,15 +10,16 @@ import (
 // ConsumerGroupDescribe (69), versions 0 and 1.
 //
 // As in Kafka: a group that does not speak the newer protocol is GROUP_ID_NOT_FOUND, and admin clients then ask DescribeGroups; from version 1 on a member's
-// type is told (KIP-1099).
+// type is told (KIP-1099). Different: a group that is named twice is described once.
 
 func consumerGroupDescribe(c *Call) {
 	req := c.Request.(*kmsg.ConsumerGroupDescribeRequest)
 	resp := kmsg.NewPtrConsumerGroupDescribeResponse()
-	resp.Groups = make([]kmsg.ConsumerGroupDescribeResponseGroup, len(req.Groups))
+	groups := once(req.Groups, func(g *string) string { return *g })
+	resp.Groups = make([]kmsg.ConsumerGroupDescribeResponseGroup, len(groups))
 	wait := gathering(func() { c.Respond(resp) })
 	spoken := c.consumerProtocol()
-	for i, group := range req.Groups {
+	for i, group := range groups {
 		out := &resp.Groups[i]
 		*out = kmsg.NewConsumerGroupDescribeResponseGroup()
 		out.Group, out.AuthorizedOperations = group, operationsNotAsked

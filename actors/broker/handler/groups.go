@@ -92,6 +92,19 @@ func (c *Call) consumerProtocol() bool {
 	return err == nil && v.Groups.ConsumerProtocol
 }
 
+// once leaves out what is asked for again under the same name: an answer may be large, and a name is short.
+func once[T any](asked []T, name func(*T) string) []T {
+	seen := make(map[string]bool, len(asked))
+	first := make([]T, 0, len(asked))
+	for i := range asked {
+		if n := name(&asked[i]); !seen[n] {
+			seen[n] = true
+			first = append(first, asked[i])
+		}
+	}
+	return first
+}
+
 // text is a string that may be null.
 func text(s *string) string {
 	if s == nil {

@@ -425,8 +425,11 @@ func TestDescribeGroupsKeepsTheOrderAndTellsTheUnknownByVersion(t *testing.T) {
 			return nil
 		})
 		req := kmsg.NewPtrDescribeGroupsRequest()
-		req.Groups, req.IncludeAuthorizedOperations = []string{"elsewhere", "unknown", "known"}, true
+		req.Groups, req.IncludeAuthorizedOperations = []string{"elsewhere", "unknown", "known", "known", "unknown"}, true
 		resp := k.ask(version, req).(*kmsg.DescribeGroupsResponse)
+		if len(resp.Groups) != 3 {
+			t.Errorf("%d answers to five mentions of three groups", len(resp.Groups))
+		}
 		code(t, "elsewhere", resp.Groups[0].ErrorCode, wire.NotCoordinator)
 		unknown := resp.Groups[1]
 		if version < 6 {
