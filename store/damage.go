@@ -67,7 +67,46 @@ func (l *Log) condemn(h hole) {
 		l.holes[i] = h
 		return
 	}
+	l.news = append(l.news, h)
 	l.holes = slices.Insert(l.holes, i, h)
+}
+
+// NewDamage tells of the ranges that were found to be unreadable since it was asked
+// last, by whatever read them. When one is in the active segment, that is closed, so
+// that nothing more is appended to a file that has lost something; an error is that
+// of closing it.
+func (l *Log) NewDamage(now ident.Millis) (list []OffsetRange, err error) {
+	roll := false
+	for _, h := range l.news {
+		list = append(list, h.OffsetRange)
+		roll = roll || h.base == l.active.base
+	}
+	l.news = nil
+	if roll {
+		err = l.Roll(now)
+	}
+	return list, err
+}
+
+// condemnAt condemns what begins at pos of s, where a batch with base offset from is
+// not what it was: up to the next sound batch.
+func (l *Log) condemnAt(s *segment, pos int64, from ident.Offset) error {
+	sc := newScanner(nil, s.file.file, pos, s.size, s.base)
+	sc.next = max(from, s.base)
+	h, err := sc.resync(s.base, l.behind(s))
+	if err != nil {
+		return l.sift(err, "read "+s.name(suffixLog))
+	}
+	l.condemn(h)
+	return nil
+}
+
+// behind is the offset at which what follows segment s begins.
+func (l *Log) behind(s *segment) ident.Offset {
+	if i := l.segmentAt(s.base); i+1 < len(l.segments) {
+		return l.segments[i+1].base
+	}
+	return l.end
 }
 
 // undamaged lowers upTo to the first damaged offset above from.
@@ -103,9 +142,8 @@ func (l *Log) hop(s *segment, pos int64, cause error) (int64, error) {
 	if !errors.Is(cause, ErrDamaged) {
 		return 0, cause
 	}
-	bound := l.end
-	if i := l.segmentAt(s.base); i+1 < len(l.segments) {
-		bound = l.segments[i+1].base
+	if l.hurried {
+		return 0, ErrWouldWait
 	}
 	if err := l.reach(s); err != nil {
 		return 0, err
@@ -120,7 +158,7 @@ func (l *Log) hop(s *segment, pos int64, cause error) (int64, error) {
 		case isIOFailure(err):
 			return 0, l.sift(err, "read "+s.name(suffixLog))
 		}
-		h, err := sc.resync(s.base, bound)
+		h, err := sc.resync(s.base, l.behind(s))
 		if err != nil {
 			return 0, l.sift(err, "read "+s.name(suffixLog))
 		}
@@ -197,11 +235,13 @@ func (s *scanner) try(pos int64) (ident.Offset, bool, error) {
 // Check reads the region and verifies the checksum of each batch. It returns the
 // length of the sound prefix in bytes, and the offsets of the batch behind it when
 // that is unsound. It may wait for the disk.
-func (r *Region) Check() (sound int64, bad OffsetRange, err error) {
+//
+// buf is what it reads into, a few KiB at least; nil: memory of its own.
+func (r *Region) Check(buf []byte) (sound int64, bad OffsetRange, err error) {
 	if r.n == 0 {
 		return 0, OffsetRange{}, nil
 	}
-	sc := newScanner(nil, r.held.file, r.off, r.off+int64(r.n), 0)
+	sc := newScanner(buf, r.held.file, r.off, r.off+int64(r.n), 0)
 	sc.base, sc.check = r.next-1<<31, true // no batch of the region is beyond reach
 	for {
 		_, _, err := sc.batch()

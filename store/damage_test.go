@@ -307,7 +307,7 @@ func TestARegionKnowsItsUnsoundBatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sound, broken, err := r.Check()
+	sound, broken, err := r.Check(nil)
 	r.Release()
 	if want := (store.OffsetRange{From: bad.BaseOffset(), To: bad.NextOffset()}); err != nil || sound != pos || broken != want {
 		t.Fatalf("sound up to %d, then %v, %v; expected %d, %v", sound, broken, err, pos, want)

@@ -25,6 +25,9 @@ func (l *Log) reach(s *segment) error {
 	if s.file != nil {
 		return nil
 	}
+	if l.hurried {
+		return ErrWouldWait
+	}
 	if err := s.open(l.onFail); err != nil {
 		return l.sift(err, "open "+s.name(suffixLog))
 	}

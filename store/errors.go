@@ -35,6 +35,9 @@ var (
 	// opened, or something else has its name. That log is of no further use until
 	// the next start; the directory and its other logs are sound.
 	ErrObstructed = errors.New("a file of the log is missing, forbidden, or something else")
+	// ErrWouldWait: the answer is not in memory. Ask again where waiting for the disk
+	// is allowed.
+	ErrWouldWait = errors.New("the answer is on the disk")
 	// ErrClosed: the log or directory was closed.
 	ErrClosed = errors.New("closed")
 	// ErrNewerFormat: the file was written by a later version of Troupe.

@@ -41,6 +41,7 @@ type Log struct {
 	recent     recentBatches
 	resume     resumePoints
 	holes      []hole         // damage that is known
+	news       []hole         // of them, those that the owner has not been told of
 	snapshots  []ident.Offset // ascending
 	cleaned    ident.Offset   // below it the log was compacted, as far as is remembered
 	swaps      []pendingSwap  // groups that compaction put in their place, oldest first
@@ -57,6 +58,8 @@ type Log struct {
 	dirty                        dirt
 	jobs                         []*syncJob // done, to be used again
 	header                       []byte     // scratch for one header, so that reading it allocates nothing
+	hurried                      bool       // the caller may not wait for the disk; see ReadNow
+	probed                       probedPage // while hurried
 	closed                       bool
 
 	unmade  bool         // so does the directory's name, and its identity
@@ -109,6 +112,7 @@ func OpenLog(o LogOptions) (*Log, Recovery, error) {
 	if err != nil {
 		return nil, Recovery{}, errors.Join(fmt.Errorf("open the log of %s in %s: %w", o.Partition, o.Path, err), l.releaseAll())
 	}
+	l.news = nil // r tells of it
 	l.noteAwake()
 	l.rest()
 	return l, r, nil

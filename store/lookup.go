@@ -201,6 +201,9 @@ func (l *Log) batchAt(s *segment, pos int64, size int) (record.View, error) {
 		return nil, l.sift(err, "read "+s.name(suffixLog))
 	}
 	if err := v.VerifyCRC(); err != nil {
+		if err := l.condemnAt(s, pos, v.BaseOffset()); err != nil {
+			return nil, err
+		}
 		return nil, l.damaged(s, pos, err)
 	}
 	return v, nil
@@ -211,6 +214,9 @@ func (l *Log) batchAt(s *segment, pos int64, size int) (record.View, error) {
 func (l *Log) topOf(s *segment) (moment, error) {
 	if s.believed {
 		return s.top, nil
+	}
+	if l.hurried && s.file == nil {
+		return moment{}, ErrWouldWait
 	}
 	if err := s.open(l.onFail); err != nil {
 		return moment{}, l.sift(err, "open "+s.name(suffixLog))
@@ -244,10 +250,15 @@ func (l *Log) topOf(s *segment) (moment, error) {
 // such a batch; else the indexes are built anew and asked again.
 func (l *Log) timed(s *segment, ask func() (moment, error)) (moment, error) {
 	for range 2 {
-		err := s.loadIndexes()
+		err := l.loadIndexes(s)
 		var m moment
 		if err == nil {
+			s.times.hurried = l.hurried
 			m, err = ask()
+			s.times.hurried = false
+		}
+		if errors.Is(err, ErrWouldWait) {
+			return moment{}, err
 		}
 		if err == nil {
 			if m.timestamp < 0 && m.offset == s.base {

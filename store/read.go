@@ -1,6 +1,8 @@
 package store
 
 import (
+	"errors"
+
 	"github.com/troupe-broker/troupe/wire/ident"
 	"github.com/troupe-broker/troupe/wire/record"
 )
@@ -38,6 +40,43 @@ func (l *Log) Read(from, upTo ident.Offset, bytesMax int, minOne bool) (Region, 
 		s, pos = l.segments[i], 0
 	}
 	return l.cutRegion(i, pos, upTo, int64(bytesMax), minOne)
+}
+
+// ReadNow is Read for a caller that may not wait: ErrWouldWait when the way to the
+// region leads over bytes that the kernel may have to fetch from the disk, a file
+// that is not open, an index that has to be built, or damage that has to be walked
+// around. Then Read, by somebody who may wait, gives the answer. The region itself
+// need not be in memory; see Region.Resident.
+func (l *Log) ReadNow(from, upTo ident.Offset, bytesMax int, minOne bool) (Region, error) {
+	l.hurried = true
+	r, err := l.Read(from, upTo, bytesMax, minOne)
+	l.hurried, l.probed = false, probedPage{}
+	return r, err
+}
+
+// probedPage is the last page of a segment that was found to be in memory.
+type probedPage struct {
+	file *segmentFile
+	page int64
+}
+
+// present tells whether the header at pos of s can be read without waiting. Headers
+// come by the dozen in a page, which is asked for once.
+func (l *Log) present(s *segment, pos int64) bool {
+	p := probedPage{s.file, pos / pageSize}
+	if p != l.probed && !s.file.file.Resident(pos, 1) {
+		return false
+	}
+	l.probed = p
+	return true
+}
+
+// loadIndexes takes in the index files of s.
+func (l *Log) loadIndexes(s *segment) error {
+	if l.hurried && !s.loaded {
+		return ErrWouldWait
+	}
+	return s.loadIndexes()
 }
 
 // cutRegion makes the region of segment i that begins at pos.
@@ -205,6 +244,9 @@ func (l *Log) headerAt(s *segment, pos int64) (record.View, error) {
 		if err := l.reach(s); err != nil {
 			return nil, err
 		}
+		if l.hurried && !l.present(s, pos) {
+			return nil, ErrWouldWait
+		}
 		if _, err := s.file.file.ReadAt(h, pos); err != nil {
 			if isShort(err) {
 				return nil, l.damaged(s, pos, err)
@@ -226,10 +268,15 @@ func (l *Log) headerAt(s *segment, pos int64) (record.View, error) {
 // has such a batch there; else the index is built anew and asked again.
 func (l *Log) indexed(s *segment, ask func() (place, error)) (place, error) {
 	for range 2 {
-		err := s.loadIndexes()
+		err := l.loadIndexes(s)
 		var p place
 		if err == nil {
+			s.index.hurried = l.hurried
 			p, err = ask()
+			s.index.hurried = false
+		}
+		if errors.Is(err, ErrWouldWait) {
+			return place{}, err
 		}
 		if err == nil {
 			if p.pos == 0 && p.offset < s.base {

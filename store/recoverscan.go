@@ -214,6 +214,9 @@ func (v *recovery) hurt(s *segment, sc *scanner, cause error, bound ident.Offset
 // rebuildIndexes builds both indexes of a segment of an open log from its batches.
 // What cannot be read is left out.
 func (l *Log) rebuildIndexes(s *segment) error {
+	if l.hurried {
+		return ErrWouldWait
+	}
 	if err := l.reach(s); err != nil {
 		return err
 	}

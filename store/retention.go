@@ -49,6 +49,27 @@ func (l *Log) moveStart(o ident.Offset) {
 	l.holes = slices.DeleteFunc(l.holes, func(h hole) bool { return h.To <= o })
 }
 
+// RetentionWaits tells whether ApplyRetention would have to wait for the disk to know
+// which segments are due; LookForRetention, by somebody who may wait, spares it that.
+func (l *Log) RetentionWaits(now ident.Millis, hw ident.Offset) bool {
+	if l.usable() != nil {
+		return false
+	}
+	l.hurried = true
+	_, err := l.retired(now, hw)
+	l.hurried, l.probed = false, probedPage{}
+	return errors.Is(err, ErrWouldWait)
+}
+
+// LookForRetention reads what ApplyRetention goes by, which the log remembers.
+func (l *Log) LookForRetention(now ident.Millis, hw ident.Offset) error {
+	if err := l.usable(); err != nil {
+		return err
+	}
+	_, err := l.retired(now, hw)
+	return err
+}
+
 // ApplyRetention drops segments wholly below hw that are too old, beyond the size
 // limit, or below the log start, and unlinks files whose delay is over. Only
 // closed segments go; when the active one is due by age it is closed first. Call

@@ -19,6 +19,10 @@ type table struct {
 	written int  // records in the file
 	tail    []byte
 
+	// hurried: the caller may not wait for the disk, ErrWouldWait tells it that it
+	// would have to.
+	hurried bool
+
 	block   []byte // one piece of the file, read by the last search
 	blockAt int    // its first record
 	blockN  int    // its records
@@ -118,6 +122,9 @@ func (t *table) at(i int) ([]byte, error) {
 
 // fetch reads the block of the file that holds record i.
 func (t *table) fetch(i int) error {
+	if t.hurried && t.file == nil {
+		return ErrWouldWait
+	}
 	if err := t.open(os.O_RDWR); err != nil {
 		return err
 	}
@@ -128,6 +135,9 @@ func (t *table) fetch(i int) error {
 	t.blockN = 0
 	first := i - i%per
 	n := min(per, t.written-first)
+	if t.hurried && !t.file.Resident(int64(first)*int64(t.width), int64(n*t.width)) {
+		return ErrWouldWait
+	}
 	if _, err := t.file.ReadAt(t.block[:n*t.width], int64(first)*int64(t.width)); err != nil {
 		return err
 	}
