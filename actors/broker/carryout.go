@@ -114,24 +114,13 @@ func (p *partitionActor) replyFetch(t *runtime.Turn, f *fetchRead, r *partition.
 	f.Leader, f.LeaderEpoch = r.Leader, r.LeaderEpoch
 	f.upTo = r.Fetch.UpTo
 	f.Diverging = wire.EpochEnd{Known: r.Fetch.Diverging, Epoch: r.Fetch.DivergingEpoch, EndOffset: r.Fetch.DivergingEnd}
-	if r.Code == wire.NoError && r.Fetch.From < r.Fetch.UpTo {
-		p.read(t, f, &r.Fetch)
+	f.from, f.most = r.Fetch.From, int(r.Fetch.BytesMax)
+	f.present = false
+	if r.Code == wire.NoError && f.from < f.upTo && !p.read(t, f) {
+		return // it goes on when the disk has been read
 	}
 	f.back = true
 	_ = t.Send(f.session, f)
-}
-
-func (p *partitionActor) read(t *runtime.Turn, f *fetchRead, r *partition.FetchReply) {
-	region, err := p.file.Read(r.From, r.UpTo, int(r.BytesMax), true)
-	if err != nil {
-		f.Refuse(p.readRefusal(t, err))
-		return
-	}
-	f.region = region
-	p.replica.stats.fetchedBytes.Add(int64(region.Len()))
-	if f.several && region.Len() > 0 {
-		f.first = firstBatch(&region)
-	}
 }
 
 // firstBatch is the size of the first batch of a region.
@@ -157,7 +146,8 @@ func (p *partitionActor) readRefusal(t *runtime.Turn, err error) wire.ErrorCode 
 	case errors.Is(err, store.ErrOffsetOutOfRange):
 		return wire.OffsetOutOfRange
 	case errors.Is(err, store.ErrDamaged):
-		p.shared.sampled.damaged(p.replica, err)
+		p.replica.stats.damagedReads.Add(1)
+		p.tellDamage(t)
 		return wire.CorruptMessage
 	case store.IsRetriable(err):
 		p.shared.sampled.refused(p.replica, err)

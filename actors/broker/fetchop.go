@@ -54,9 +54,12 @@ type fetchRead struct {
 	replica *replica
 	command partition.Fetch
 	region  store.Region
-	upTo    ident.Offset // below which the reader may read
+	from    ident.Offset // where the reader reads
+	upTo    ident.Offset // below which it may read
+	most    int          // bytes that it wants
 	first   int          // size of the first batch of the region, when the read is one of several
 	several bool
+	present bool // region was in memory a moment ago
 	at      bool // at the partition
 	back    bool // on its way to the session
 }
@@ -340,12 +343,13 @@ func (op *fetchOp) encode(s *session) error {
 	base := at
 	dst, op.cuts = op.answer.AppendTo(dst, op.cuts[:0], head, op, s.shared.image.Load(), s.client.Listener)
 	regions, next := int64(0), 0
+	atOnce := s.out.empty()
 	for _, i := range op.mentioned {
 		r := &op.reads[i]
 		if r.Size == 0 {
 			continue
 		}
-		s.out.place(op.cuts[next].At, r.region)
+		s.out.place(op.cuts[next].At, r.region, r.present && atOnce)
 		r.region = store.Region{}
 		regions += int64(r.Size)
 		next++

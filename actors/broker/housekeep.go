@@ -16,6 +16,15 @@ func (p *partitionActor) retain(t *runtime.Turn) {
 		return
 	}
 	p.retention.Reset(millis(p.shared.settings.Load().RetentionCheckMs))
+	if p.file.RetentionWaits(p.now.Wall, p.machine.Offsets().HighWatermark) {
+		p.lendForRetention(t) // and then retainNow
+		return
+	}
+	p.retainNow(t)
+}
+
+// retainNow does it, when it is known which segments are due.
+func (p *partitionActor) retainNow(t *runtime.Turn) {
 	trimmed, err := p.file.ApplyRetention(p.now.Wall, p.machine.Offsets().HighWatermark)
 	switch {
 	case store.IsRetriable(err):

@@ -12,7 +12,7 @@ import (
 
 // offline ends the service of the replica; everybody who waits hears KAFKA_STORAGE_ERROR, and so does everybody who comes.
 func (p *partitionActor) offline(t *runtime.Turn, reason error) {
-	if p.opening {
+	if p.opening || p.lent {
 		p.refuseAll = reason // the log, when it comes, is not used
 		return
 	}

@@ -132,6 +132,7 @@ func (p *partitionActor) serve(t *runtime.Turn, o *opened) {
 	p.firsts.tell(o.producers, p.now.Wall)
 	p.machine = partition.New(partition.Options{Broker: p.shared.identity.Broker, Log: state, Config: p.settings.machine, Producers: o.producers})
 	p.tellRecovery(&o.recovery)
+	p.replica.stats.damaged.Store(int64(len(p.file.Damage())))
 	p.retention = t.NewTimer(signalRetain)
 	p.retention.Reset(millis(p.shared.settings.Load().RetentionCheckMs))
 	if p.become != nil {

@@ -83,9 +83,9 @@ func (o *output) begin(n int) []byte {
 
 func (o *output) end(buf []byte) { o.buf = buf }
 
-// place puts a region before buf[at:]. The reference becomes the output's.
-func (o *output) place(at int, r store.Region) {
-	o.regions = append(o.regions, placed{at: at, region: r})
+// place puts a region before buf[at:]. The reference becomes the output's. warm says that it is known to need no disk.
+func (o *output) place(at int, r store.Region, warm bool) {
+	o.regions = append(o.regions, placed{at: at, region: r, warm: warm})
 }
 
 // write sends as much as goes. An error ends the connection. Afterwards state says why something is left, if it is.

@@ -141,7 +141,7 @@ func (p *partitionActor) take(t *runtime.Turn, m runtime.Message) {
 			return
 		}
 	case *found:
-		p.foundOffset(t, m)
+		p.returned(t, m)
 		return
 	}
 	if p.opening || p.lent || p.unready && asks(m) {
@@ -157,6 +157,10 @@ func (p *partitionActor) take(t *runtime.Turn, m runtime.Message) {
 		p.readGroups(t, m)
 	case *fetchRead:
 		p.fetch(t, m)
+	case *readAgain:
+		p.readOnceMore(t, m.read)
+	case *unsound:
+		p.condemn(t, m.OffsetRange)
 	case *unpark:
 		p.unpark(t, m)
 	case *question:

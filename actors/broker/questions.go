@@ -66,12 +66,8 @@ type searchLog struct {
 	failed   wire.ErrorCode
 }
 
-// found ends the loan.
-type found struct{ err error }
-
 // Bytes implements runtime.Message.
 func (*searchLog) Bytes() int { return 0 }
-func (*found) Bytes() int     { return 0 }
 
 // Reject implements runtime.Rejecter.
 func (j *searchLog) Reject(err error) {
@@ -112,14 +108,4 @@ func (p *partitionActor) search(t *runtime.Turn, q *question, r *partition.Reply
 	_ = p.shared.pool.give(t, &searchLog{ // Reject says so
 		replica: p.replica, file: p.file, question: q, ts: c.Timestamp, upTo: r.ListOffsets.UpTo, failed: r.ListOffsets.SearchFailed,
 	})
-}
-
-// foundOffset takes the log back.
-func (p *partitionActor) foundOffset(t *runtime.Turn, m *found) {
-	p.lent = false
-	if m.err != nil && p.machine != nil {
-		p.fail(t, m.err)
-		p.carryOut(t)
-	}
-	p.takeWaiting(t)
 }

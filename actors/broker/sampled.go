@@ -110,12 +110,3 @@ func (s *sampledLog) refused(r *replica, err error) {
 			Msg(codeDiskFull + ": the disk is full: writes are refused with a retriable error, reads go on; delete topics or records, or add space")
 	}
 }
-
-// damaged tells of records that could not be read.
-func (s *sampledLog) damaged(r *replica, err error) {
-	if errors.Is(err, store.ErrDamaged) {
-		if skipped, ok := s.due(codeDamage); ok {
-			s.log.Error().Str("topic", r.tp.Topic).Int32("partition", r.tp.Partition).Int("skipped", skipped).Err(err).Msg("damaged records are not served")
-		}
-	}
-}

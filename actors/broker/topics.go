@@ -50,6 +50,7 @@ type replicaStats struct {
 	appendedRecords atomic.Int64
 	fetchedBytes    atomic.Int64
 	refused         atomic.Int64
+	damagedReads    atomic.Int64
 
 	sizeBytes atomic.Int64
 	start     atomic.Int64
@@ -57,6 +58,7 @@ type replicaStats struct {
 	high      atomic.Int64
 	flushed   atomic.Int64
 	segments  atomic.Int64
+	damaged   atomic.Int64
 	leading   atomic.Bool
 	offline   atomic.Bool
 }

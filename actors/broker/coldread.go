@@ -1,0 +1,261 @@
+package broker
+
+import (
+	"errors"
+
+	"github.com/troupe-broker/troupe/actors/runtime"
+	"github.com/troupe-broker/troupe/store"
+	"github.com/troupe-broker/troupe/wire"
+	"github.com/troupe-broker/troupe/wire/ident"
+)
+
+// How records that are not in memory are read, though no turn may wait for the disk:
+//
+//	at the partition ── the way to the records is not in memory ──> lookUp, with the log on loan ──> back at the partition
+//	                 ── the records are not in memory ──> checkRegion, which reads them all and sums them up ──> to the session
+//	                 ── they are ──> to the session
+//
+// The checksums of what is in memory are not looked at: those bytes were summed up when they came from a client, or from the disk.
+
+// read finds the records of a read and says whether it can go back to its session now.
+func (p *partitionActor) read(t *runtime.Turn, f *fetchRead) (done bool) {
+	if p.lent {
+		p.wait(&readAgain{f})
+		return false
+	}
+	region, err := p.file.ReadNow(f.from, f.upTo, f.most, true)
+	if errors.Is(err, store.ErrWouldWait) {
+		p.lent = true
+		_ = p.shared.pool.give(t, &lookUp{file: p.file, back: found{read: f}}) // Reject says so
+		return false
+	}
+	return p.took(t, f, region, err)
+}
+
+// took goes on with what a read found in the log.
+func (p *partitionActor) took(t *runtime.Turn, f *fetchRead, region store.Region, err error) (done bool) {
+	if err != nil {
+		f.Refuse(p.readRefusal(t, err))
+		return true
+	}
+	f.region = region
+	p.replica.stats.fetchedBytes.Add(int64(region.Len()))
+	if region.Mapped() == nil && !region.Resident() {
+		f.back = true
+		_ = p.shared.pool.give(t, &checkRegion{read: f, store: p.shared.buffers}) // Reject says so
+		return false
+	}
+	f.present = true
+	f.measure()
+	return true
+}
+
+// measure notes the size of the first batch, which an answer with several partitions may have to be cut to.
+func (r *fetchRead) measure() {
+	if r.several && r.region.Len() > 0 {
+		r.first = firstBatch(&r.region)
+	}
+}
+
+// readAgain is a read that met a log on loan.
+type readAgain struct{ read *fetchRead }
+
+// Bytes implements runtime.Message.
+func (*readAgain) Bytes() int { return 0 }
+
+// Reject implements runtime.Rejecter.
+func (r *readAgain) Reject(err error) { r.read.Reject(err) }
+
+func (p *partitionActor) readOnceMore(t *runtime.Turn, f *fetchRead) {
+	if p.machine == nil {
+		f.Refuse(p.refusal)
+	} else if !p.read(t, f) {
+		return
+	}
+	f.back = true
+	_ = t.Send(f.session, f)
+	p.carryOut(t) // the log may have failed
+}
+
+// lookUp reads from a log that is on loan: for a read of a client, or to learn which segments are due.
+type lookUp struct {
+	file *store.Log
+	back found
+	wall ident.Millis // when it is not for a read
+	high ident.Offset
+}
+
+// Bytes implements runtime.Message.
+func (*lookUp) Bytes() int { return 0 }
+
+// Reject implements runtime.Rejecter: the pool has stopped, or is full. The read is refused, retention waits for its next time.
+func (j *lookUp) Reject(err error) {
+	if f := j.back.read; f != nil {
+		f.Reject(err)
+		_ = f.replica.ref.Post(&found{})
+		return
+	}
+	_ = j.back.replica.ref.Post(&found{})
+}
+
+// do implements job.
+func (j *lookUp) do(t *runtime.Turn) {
+	to := j.back.replica
+	if f := j.back.read; f != nil {
+		to = f.replica
+		j.back.region, j.back.err = j.file.Read(f.from, f.upTo, f.most, true)
+	} else {
+		j.back.err = j.file.LookForRetention(j.wall, j.high)
+	}
+	_ = t.Send(to.ref, &j.back) // Reject refuses
+}
+
+// found ends the loan of a log.
+type found struct {
+	err    error
+	read   *fetchRead   // nil: for no read
+	region store.Region // of read
+	// replica asked which segments are due; nil: it did not.
+	replica *replica
+}
+
+// Bytes implements runtime.Message.
+func (*found) Bytes() int { return 0 }
+
+// Reject implements runtime.Rejecter: the partition has stopped.
+func (m *found) Reject(err error) {
+	m.region.Release()
+	if m.read != nil {
+		m.read.Reject(err)
+	}
+}
+
+// lend gives the log to the pool to learn which segments are due.
+func (p *partitionActor) lendForRetention(t *runtime.Turn) {
+	p.lent = true
+	_ = p.shared.pool.give(t, &lookUp{ // Reject says so
+		file: p.file, back: found{replica: p.replica}, wall: p.now.Wall, high: p.machine.Offsets().HighWatermark,
+	})
+}
+
+// returned takes the log back.
+func (p *partitionActor) returned(t *runtime.Turn, m *found) {
+	p.lent = false
+	switch {
+	case m.read != nil:
+		if p.took(t, m.read, m.region, m.err) {
+			m.read.back = true
+			_ = t.Send(m.read.session, m.read)
+		}
+	case m.err != nil:
+		if !store.IsRetriable(m.err) && !errors.Is(m.err, store.ErrDamaged) {
+			p.fail(t, m.err)
+		}
+	case m.replica != nil:
+		p.retainNow(t)
+	}
+	p.tellDamage(t)
+	if p.refuseAll != nil && p.machine != nil {
+		p.stop(p.refuseAll)
+	}
+	p.carryOut(t)
+	p.takeWaiting(t)
+}
+
+// checkRegion reads a region into the page cache, and as much behind it as a reader that goes on will want, and sums up each batch. What it finds unsound is
+// not sent, now or later: its partition is told.
+type checkRegion struct {
+	read  *fetchRead
+	store *buffers
+}
+
+// Bytes implements runtime.Message.
+func (*checkRegion) Bytes() int { return 0 }
+
+// Reject implements runtime.Rejecter: the session sends the region cold, which costs time and nothing else.
+func (j *checkRegion) Reject(error) {
+	if err := j.read.session.Post(j.read); err != nil {
+		return // Post has rejected the read, which was all there was to do
+	}
+}
+
+// do implements job.
+func (j *checkRegion) do(t *runtime.Turn) {
+	f := j.read
+	buf := j.store.get(warmStep)
+	sound, bad, err := f.region.Check(buf)
+	switch {
+	case err != nil:
+		// The session meets it again: it reads the same bytes.
+	case sound < int64(f.region.Len()):
+		_ = t.Send(f.replica.ref, &unsound{bad}) // before the session can ask again; one that has stopped serves nothing
+		if sound == 0 {
+			f.region.Release()
+			f.Refuse(wire.CorruptMessage)
+			break
+		}
+		f.region = f.region.Slice(0, int(sound))
+		fallthrough
+	default:
+		f.present = true
+		f.measure()
+		ahead(&f.region, buf)
+	}
+	j.store.put(buf)
+	_ = t.Send(f.session, f)
+}
+
+// ahead reads what is behind a region, so that a reader that catches up finds the next one warm.
+func ahead(r *store.Region, buf []byte) {
+	file, off := r.File()
+	for at := int64(r.Len()); at < int64(r.Len())+warmAhead; at += int64(len(buf)) {
+		if n, err := file.ReadAt(buf, off+at); err != nil || n == 0 {
+			return // whoever wants it will be told
+		}
+	}
+}
+
+// unsound tells a partition which records a reader found damaged.
+type unsound struct{ store.OffsetRange }
+
+// Bytes implements runtime.Message.
+func (*unsound) Bytes() int { return 0 }
+
+// condemn remembers damage that was found outside the log.
+func (p *partitionActor) condemn(t *runtime.Turn, r store.OffsetRange) {
+	if p.machine == nil {
+		return
+	}
+	r.From = max(r.From, p.file.Start()) // records were deleted meanwhile
+	if r.From >= r.To || r.To > p.file.End() {
+		return
+	}
+	if err := p.file.Condemn(r, p.now.Wall); err != nil {
+		p.readRefusal(t, err)
+	}
+	p.tellDamage(t)
+	p.carryOut(t)
+}
+
+// tellDamage says, once, what was found to be damaged since it was called last. The segment that has it takes no more records.
+func (p *partitionActor) tellDamage(t *runtime.Turn) {
+	if p.machine == nil {
+		return
+	}
+	news, err := p.file.NewDamage(p.now.Wall)
+	for _, d := range news {
+		p.log.Error().Int64("offset", int64(d.From)).Int64("end", int64(d.To)).
+			Msg(codeDamage + ": damaged records were found; reading them answers CORRUPT_MESSAGE, everything else is served")
+	}
+	if len(news) > 0 {
+		p.replica.stats.damaged.Store(int64(len(p.file.Damage())))
+		p.segments = p.file.Segments()
+		p.askFlush(t)
+	}
+	switch {
+	case store.IsRetriable(err):
+		p.shared.sampled.refused(p.replica, err)
+	case err != nil:
+		p.fail(t, err)
+	}
+}

@@ -1,0 +1,98 @@
+package broker_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/troupe-broker/troupe/store"
+)
+
+// coldFS says of every file of a topic that reading it needs the disk.
+type coldFS struct {
+	store.FS
+	topic string
+}
+
+type coldFile struct{ store.File }
+
+func (coldFile) Resident(int64, int64) bool { return false }
+
+func (c coldFS) OpenFile(name string, flag int, perm fs.FileMode) (store.File, error) {
+	f, err := c.FS.OpenFile(name, flag, perm)
+	if err == nil && strings.Contains(name, c.topic) {
+		return coldFile{f}, nil
+	}
+	return f, err
+}
+
+// flip changes one byte of a file.
+func flip(t *testing.T, name string, at int64) {
+	t.Helper()
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	var b [1]byte
+	if _, err := f.ReadAt(b[:], at); err != nil {
+		t.Fatal(err)
+	}
+	b[0] ^= 0x10
+	if _, err := f.WriteAt(b[:], at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDamageThatAColdReadMeetsIsNotServedFromThenOn(t *testing.T) {
+	r := startOn(t, coldFS{store.OS(), "worn"}, t.TempDir())
+	r.createTopic("worn", 1, "segment.bytes", "1048576")
+	c := r.raw()
+	c.fill("worn", 0, 40, 100_000)
+	name := filepath.Join(r.dir, "worn-0", "00000000000000000000.log")
+	flip(t, name, 250_000) // in the batch at offset 2
+
+	// What is sound is served, and ends where the damage begins.
+	p := c.fetched(fetch(11, "worn", 0, 0))
+	if p.ErrorCode != 0 || len(p.RecordBatches) < 200_000 || len(p.RecordBatches) > 210_000 {
+		t.Fatalf("before the damage: error %d, %d bytes", p.ErrorCode, len(p.RecordBatches))
+	}
+	for range 3 {
+		if p = c.fetched(fetch(11, "worn", 0, 2)); p.ErrorCode != 2 || len(p.RecordBatches) != 0 {
+			t.Fatalf("the damaged batch: error %d, want CORRUPT_MESSAGE; %d bytes", p.ErrorCode, len(p.RecordBatches))
+		}
+	}
+	for _, offset := range []int64{3, 8, 39} {
+		if p = c.fetched(fetch(11, "worn", 0, offset)); p.ErrorCode != 0 || len(p.RecordBatches) < 100_000 {
+			t.Errorf("behind the damage, at %d: error %d, %d bytes", offset, p.ErrorCode, len(p.RecordBatches))
+		}
+	}
+	if p := c.produced(produce(9, -1, "worn", 0, batch("after"))); p.ErrorCode != 0 || p.BaseOffset != 40 {
+		t.Errorf("writing: error %d, offset %d", p.ErrorCode, p.BaseOffset)
+	}
+	for want, count := range map[string]int64{
+		`partition_damaged_ranges{partition="0",topic="worn"}`:      1,
+		`partition_damaged_reads_total{partition="0",topic="worn"}`: 3,
+	} {
+		if got := r.metric(want); got != count {
+			t.Errorf("%s is %d, want %d", want, got, count)
+		}
+	}
+}
+
+// The first batch of the answer is damaged: there is nothing to serve before it.
+func TestDamageAtTheBeginningOfAColdReadIsRefusedAtOnce(t *testing.T) {
+	r := startOn(t, coldFS{store.OS(), "worn"}, t.TempDir())
+	r.createTopic("worn", 1, "segment.bytes", "1048576")
+	c := r.raw()
+	c.fill("worn", 0, 40, 100_000)
+	flip(t, filepath.Join(r.dir, "worn-0", "00000000000000000000.log"), 250_000)
+	if p := c.fetched(fetch(11, "worn", 0, 2)); p.ErrorCode != 2 || len(p.RecordBatches) != 0 {
+		t.Fatalf("error %d, want CORRUPT_MESSAGE; %d bytes", p.ErrorCode, len(p.RecordBatches))
+	}
+	if p := c.fetched(fetch(11, "worn", 0, 3)); p.ErrorCode != 0 || len(p.RecordBatches) < 100_000 {
+		t.Errorf("behind the damage: error %d, %d bytes", p.ErrorCode, len(p.RecordBatches))
+	}
+}
