@@ -19,6 +19,8 @@ func TestTabOffersWhatTheCommandTakes(t *testing.T) {
 		{[]string{"topic", "describe", ""}, []string{"orders", "payments"}, nil},
 		{[]string{"topic", "create", "x", "--config", "retention."}, []string{"retention.ms=", "retention.bytes="}, []string{"segment.ms="}},
 		{[]string{"topic", "alter", "x", "--delete-config", "write"}, []string{"write.caching"}, nil},
+		{[]string{"group", "reset", "x", "--topic", ""}, []string{"orders", "payments"}, nil},
+		{[]string{"group", "list", "--state", "S"}, []string{"Stable"}, nil},
 		{[]string{"config", "describe", ""}, []string{"topic", "broker"}, nil},
 		{[]string{"config", "describe", "topic", ""}, []string{"orders", "payments"}, []string{"default"}},
 		{[]string{"config", "alter", "broker", ""}, []string{"default"}, []string{"orders"}},

@@ -364,18 +364,17 @@ func TestStartIsQuickAndIdlingIsSmall(t *testing.T) {
 	}
 }
 
-// What is advertised is served, and what is not there is not: a client learns it from the versions, not from an error.
-func TestGroupsAndTransactionsAreNotAdvertised(t *testing.T) {
+// There are no transactions yet: a client that wants one is told at once, with words.
+func TestTransactionsAreRefused(t *testing.T) {
 	p := start(t, filepath.Join(t.TempDir(), "data"))
 	client, err := kgo.NewClient(kgo.SeedBrokers(p.addr()), kgo.TransactionalID("x"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	if err := client.BeginTransaction(); err != nil {
-		t.Fatal(err)
+	if err = client.BeginTransaction(); err == nil {
+		err = client.ProduceSync(bounded(t, 10*time.Second), &kgo.Record{Topic: "t", Value: []byte("x")}).FirstErr()
 	}
-	err = client.ProduceSync(bounded(t, 10*time.Second), &kgo.Record{Topic: "t", Value: []byte("x")}).FirstErr()
 	if err == nil {
 		t.Error("a transactional record was taken")
 	}

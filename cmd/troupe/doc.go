@@ -4,6 +4,7 @@
 //	troupe topic       create, list, describe, alter and delete topics
 //	troupe produce     write records from lines or JSON
 //	troupe consume     read records by topic, partition, offset or time
+//	troupe group       list, describe, reset and delete consumer groups
 //	troupe config      read and change settings of topics and brokers; look a key up
 //	troupe dump        print the files of a data directory, offline and read-only
 //	troupe version     what was built, from what

@@ -124,6 +124,12 @@ func hintFor(refused *kerr.Error) string {
 		return "`troupe topic describe NAME` shows the first and the last offset"
 	case kerr.KafkaStorageError:
 		return "the broker's log says which directory is offline and why"
+	case kerr.NonEmptyGroup:
+		return "stop its consumers first; `troupe group describe GROUP --members` shows where they run"
+	case kerr.GroupSubscribedToTopic:
+		return "a member subscribes to the topic: stop the consumers of the group, or leave its offsets"
+	case kerr.CoordinatorNotAvailable, kerr.CoordinatorLoadInProgress, kerr.NotCoordinator:
+		return "the broker is reading its groups from disk; try again in a moment"
 	case kerr.UnsupportedVersion:
 		return "the broker does not serve this; `troupe version` and the broker's log show both builds"
 	}

@@ -246,7 +246,7 @@ func newTopicDelete(s *session) *cobra.Command {
 		ValidArgsFunction: s.completeTopics,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if !yes {
-				if err := s.confirm(names); err != nil {
+				if err := s.confirm(names, "records"); err != nil {
 					return err
 				}
 			}
@@ -275,12 +275,12 @@ func newTopicDelete(s *session) *cobra.Command {
 }
 
 // confirm asks for the name to be typed; where nobody can be asked, it refuses.
-func (s *session) confirm(names []string) error {
+func (s *session) confirm(names []string, what string) error {
 	want := strings.Join(names, " ")
 	if !s.asks {
-		return fail(codeNotConfirmed, "--yes does it without asking", "deleting %s takes its records with it, and nobody can be asked here", want)
+		return fail(codeNotConfirmed, "--yes does it without asking", "deleting %s takes its %s with it, and nobody can be asked here", want, what)
 	}
-	_, _ = fmt.Fprintf(s.err, "This deletes all records. Type %q to go on: ", want)
+	_, _ = fmt.Fprintf(s.err, "This deletes all %s. Type %q to go on: ", what, want)
 	line, err := bufio.NewReader(s.in).ReadString('\n')
 	if err != nil && line == "" {
 		return fail(codeNotConfirmed, "", "no answer: %w", err)
