@@ -154,7 +154,7 @@ func (g *Group) ClassicHeartbeat(now coord.Now, cfg *coord.Config, _ coord.Topic
 			code = wire.RebalanceInProgress
 		}
 	}
-	out.Reply(id, &coord.HeartbeatReply{Code: code})
+	out.ReplyHeartbeat(id, code)
 }
 
 // waits tells whether others hold what the member shall have.

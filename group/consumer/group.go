@@ -31,6 +31,7 @@ type Group struct {
 	compiled  map[string]*regexp.Regexp // of the subscribed patterns
 	refreshed ident.Millis              // when the patterns were last resolved
 	assigning bool                      // TimerAssign is set
+	awaited   int32                     // the group epoch for which it was set
 	resolving bool                      // TimerRegex is set
 }
 

@@ -55,14 +55,18 @@ func (g *Group) refuse(id ident.RequestID, c *coord.ConsumerHeartbeat, r refusal
 	out.Reply(id, &coord.ConsumerHeartbeatReply{Code: r.code, Message: r.text, Member: c.Member, MemberEpoch: c.MemberEpoch})
 }
 
-// interval is how long a member may wait until its next heartbeat, in ms.
+// interval is how long a member may wait until its next heartbeat, in ms. While the group is under way it is short, and longer with each member, so that
+// a large group asks no more often in all than a small one.
 func (g *Group) interval(cfg *coord.Config) int32 {
 	stable := cfg.Of(g.id).HeartbeatInterval
 	if g.busy() && cfg.ReconcilingHeartbeat > 0 {
-		return min(stable, cfg.ReconcilingHeartbeat)
+		return min(stable, cfg.ReconcilingHeartbeat, int32(reconcilingBase+len(g.ids)/2))
 	}
 	return stable
 }
+
+// reconcilingBase is the heartbeat interval of a small group that is under way, in ms.
+const reconcilingBase = 25
 
 // assignment is what a member is told to use.
 func assignment(list []records.TopicPartitions) []coord.TopicPartitions {

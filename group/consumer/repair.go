@@ -13,7 +13,9 @@ import (
 // nothing to do. Who loses by it is fenced and joins anew.
 func (g *Group) repair(out *coord.Out) {
 	for _, id := range slices.Sorted(maps.Keys(g.members)) {
-		if m := g.members[id]; m.sub == nil || m.sub.Instance != nil && g.statics[*m.sub.Instance] != id {
+		m := g.members[id]
+		mute := m.sub != nil && m.classic() && len(m.sub.Classic.Protocols) == 0 // nothing it could be answered with
+		if m.sub == nil || mute || m.sub.Instance != nil && g.statics[*m.sub.Instance] != id {
 			g.drop(m, out)
 		}
 	}

@@ -13,16 +13,39 @@ import (
 	"github.com/troupe-broker/troupe/wire/ident"
 )
 
-// assign makes the target for the present group epoch, or sets the timer for it when the last one is not old enough.
+// The window in which nothing must change before the next target is made early: so long, and longer with each member, in µs.
+const (
+	quietBase      = 25_000
+	quietPerMember = 250
+	quietMax       = 250_000
+)
+
+// assign makes the target for the present group epoch, or sets the timer for it when the last one is not old enough: it goes off when that is so, or when
+// nothing has changed for a short window (ADR 0015).
 func (g *Group) assign(now coord.Now, cfg *coord.Config, topics coord.Topics, out *coord.Out) {
 	if g.Epoch() <= g.targetEpoch() || len(g.ids) == 0 {
 		return
 	}
 	if wait := g.assignmentWait(now, cfg); wait > 0 {
-		if !g.assigning {
-			g.assigning = true
-			g.start(now, coord.TimerAssign, wait, out)
-		}
+		g.assignLater(now, wait, out)
+		return
+	}
+	g.makeTarget(now, cfg, topics, out)
+}
+
+// assignLater sets the timer for the next target, or moves it when the group has changed once more. wait, in ms, is how long it may take at most.
+func (g *Group) assignLater(now coord.Now, wait int64, out *coord.Out) {
+	if g.assigning && g.awaited == g.Epoch() {
+		return
+	}
+	g.assigning, g.awaited = true, g.Epoch()
+	quiet := ident.Instant(min(quietBase+quietPerMember*len(g.ids), quietMax)) * microsecond
+	out.Timers.Set(g.key(coord.TimerAssign, ""), now.Mono+min(quiet, ident.Instant(wait)*millisecond))
+}
+
+// makeTarget makes the target for the present group epoch.
+func (g *Group) makeTarget(now coord.Now, cfg *coord.Config, topics coord.Topics, out *coord.Out) {
+	if g.Epoch() <= g.targetEpoch() || len(g.ids) == 0 {
 		return
 	}
 	if g.assigning {

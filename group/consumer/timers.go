@@ -6,7 +6,10 @@ import (
 	"github.com/troupe-broker/troupe/wire/ident"
 )
 
-const millisecond = 1_000_000
+const (
+	microsecond = 1_000
+	millisecond = 1_000_000
+)
 
 // Loaded begins the group's work after a load: every member has its full session timeout, who has partitions to give up its full rebalance timeout. What
 // has happened to the topics meanwhile is looked at.
@@ -34,7 +37,7 @@ func (g *Group) Timer(now coord.Now, cfg *coord.Config, topics coord.Topics, key
 	switch key.Kind {
 	case coord.TimerAssign:
 		g.assigning = false
-		g.assign(now, cfg, topics, out)
+		g.makeTarget(now, cfg, topics, out)
 		return
 	case coord.TimerRegex:
 		g.resolving = false

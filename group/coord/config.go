@@ -25,7 +25,7 @@ type Config struct {
 	OffsetsCheckInterval  int64 // offsets.retention.check.interval.ms
 	OffsetMetadataMax     int32 // offset.metadata.max.bytes
 	OffsetsCommitTimeout  int32 // offsets.commit.timeout.ms; the shell's
-	ReconcilingHeartbeat  int32 // heartbeat interval told to members while their group reconciles; the stable one is Consumer.HeartbeatInterval
+	ReconcilingHeartbeat  int32 // the longest heartbeat interval told to members while their group reconciles; the stable one is Consumer.HeartbeatInterval
 	JumpsRememberedMillis int64 // how long a jump is shown
 }
 
