@@ -61,6 +61,7 @@ type Log struct {
 	hurried                      bool       // the caller may not wait for the disk; see ReadNow
 	probed                       probedPage // while hurried
 	closed                       bool
+	asOpened                     *asOpened // nil: not as a clean stop leaves a log
 
 	unmade  bool         // so does the directory's name, and its identity
 	unnamed bool         // the active segment's name waits for the first append, to be synced with it
@@ -113,6 +114,7 @@ func OpenLog(o LogOptions) (*Log, Recovery, error) {
 		return nil, Recovery{}, errors.Join(fmt.Errorf("open the log of %s in %s: %w", o.Partition, o.Path, err), l.releaseAll())
 	}
 	l.news = nil // r tells of it
+	l.noteOpened(&r)
 	l.noteAwake()
 	l.rest()
 	return l, r, nil
@@ -305,6 +307,9 @@ func (l *Log) Close(clean bool) error {
 func (l *Log) closeClean() error {
 	if err := l.usable(); err != nil {
 		return err
+	}
+	if l.untouched() {
+		return nil
 	}
 	if err := errors.Join(l.finishSwaps(), l.wake()); err != nil {
 		return err
