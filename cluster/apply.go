@@ -207,6 +207,10 @@ func (a *applier) changePartition(rec *PartitionChangeRecord) error {
 }
 
 // change carries out the record on a partition.
+//
+// Each change of the leader takes a new leader epoch, that to none as well: from then on nobody may write under the former one, and a client that saw the
+// partition without a leader must be able to tell that metadata from what comes before and behind. So the restart of a broker that leads alone takes two
+// epochs, one when it leaves or is found gone, one when it is back. (PartitionRegistration.java, merge)
 func (rec *PartitionChangeRecord) change(p *Partition) {
 	p.Epoch++
 	if rec.Leader != LeaderUnchanged || rec.Mode != ModeUnchanged {

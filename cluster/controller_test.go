@@ -134,7 +134,7 @@ func TestOneVoterStartsFromNothingAndCreatesATopic(t *testing.T) {
 		t.Fatalf("created again: %+v", got)
 	}
 
-	// A restart replays the log, and the new run of the broker leads under a higher leader epoch.
+	// A restart replays the log, and the new run of the broker leads under a higher leader epoch: 1 was the one without a leader.
 	before := l.c.Image()
 	l = startLone(t, d, Options{})
 	if !l.c.Leading() {
