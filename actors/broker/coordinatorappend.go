@@ -147,8 +147,10 @@ func (c *coordinatorActor) wrote(t *runtime.Turn, w *groupWrite) {
 	}
 	w.batch = nil
 	if w.code != wire.NoError {
-		c.log.Warn().Str("error", w.code.String()).Int("records", w.count).
-			Msg(codeGroupAppend + ": group records could not be committed; whoever waits for them is told to try again, and the groups are loaded again")
+		if skipped, ok := c.shared.sampled.due(codeGroupAppend); ok {
+			c.log.Warn().Str("error", w.code.String()).Int("records", w.count).Int("skipped", skipped).
+				Msg(codeGroupAppend + ": group records could not be committed; whoever waits for them is told to try again, and the groups are loaded again")
+		}
 		c.fail(t, appendRefusal(w.code))
 		return
 	}

@@ -115,9 +115,7 @@ func (c *coordinatorActor) read(t *runtime.Turn, r *groupRead) {
 		return
 	}
 	if r.code != wire.NoError {
-		if c.leading {
-			c.log.Warn().Str("error", r.code.String()).Int64("offset", int64(l.next)).Msg(codeGroupLoad + ": the groups of the partition cannot be loaded; it is tried again and again")
-		}
+		c.cannotLoad(errors.New(r.code.String()))
 		c.fail(t, wire.CoordinatorNotAvailable)
 		return
 	}
@@ -251,11 +249,18 @@ func (c *coordinatorActor) loaded(t *runtime.Turn, m *loadedGroups) {
 		return
 	}
 	if m.err != nil {
-		c.log.Warn().Err(m.err).Int64("offset", int64(c.load.next)).Msg(codeGroupLoad + ": the groups of the partition cannot be loaded; it is tried again and again")
+		c.cannotLoad(m.err)
 		c.fail(t, wire.CoordinatorNotAvailable)
 		return
 	}
 	c.readOn(t)
+}
+
+func (c *coordinatorActor) cannotLoad(err error) {
+	if skipped, ok := c.shared.sampled.due(codeGroupLoad); ok {
+		c.log.Warn().Err(err).Int64("offset", int64(c.load.next)).Int("skipped", skipped).
+			Msg(codeGroupLoad + ": the groups of the partition cannot be loaded; it is tried again and again")
+	}
 }
 
 // serve begins service with the shard that was loaded.

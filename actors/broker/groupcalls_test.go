@@ -212,6 +212,37 @@ func TestAFullDiskRefusesCommitsAndLosesNone(t *testing.T) {
 	}
 }
 
+func TestALargeCommitIsSplitIntoBatchesThatTheTopicTakes(t *testing.T) {
+	r := start(t, append(slices.Clone(quick), "message.max.bytes=100000", "group.coordinator.append.linger.ms=30", "offsets.topic.compression.codec=2")...)
+	const partitions = 200
+	r.createTopic("wide", partitions)
+	var offsets kadm.Offsets
+	for p := range int32(partitions) {
+		offsets.Add(kadm.Offset{Topic: "wide", Partition: p, At: int64(p), LeaderEpoch: -1, Metadata: strings.Repeat("m", 4000)})
+	}
+	began := time.Now()
+	if err := r.admin().CommitAllOffsets(within(t, 10*time.Second), "wide", offsets); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took < 30*time.Millisecond {
+		t.Errorf("the commit took %v, records are gathered for 30 ms", took)
+	}
+	for _, line := range strings.Split(scrape(r), "\n") {
+		var n int
+		if _, err := fmt.Sscanf(line, "troupe_group_append_batches_total %d", &n); err == nil && n < partitions*4000/100_000 {
+			t.Errorf("%d batches for %d bytes", n, partitions*4000)
+		}
+	}
+	r.stop()
+	r = startIn(t, r.dir, quick...)
+	c := r.committed("wide", "wide")
+	for p := range int32(partitions) {
+		if c[p] != int64(p) {
+			t.Fatalf("partition %d: %d", p, c[p])
+		}
+	}
+}
+
 func TestTheNewerProtocolIsAFeature(t *testing.T) {
 	r := start(t, quick...)
 	c := r.raw()

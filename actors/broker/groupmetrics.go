@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
 
 	"github.com/troupe-broker/troupe/actors/runtime"
 	"github.com/troupe-broker/troupe/group/coord"
@@ -28,30 +29,41 @@ type groupCounters struct {
 	jumps      atomic.Int64 // records that consumers left unread
 }
 
-// note counts what happened, and logs what an operator may look for.
+// note counts what happened, and logs what an operator may look for: a line a second of each kind, since clients can cause them at will.
 func (c *coordinatorActor) note(n *coord.Note) {
 	m := &c.shared.metrics.groups
+	told := ""
 	switch n.Kind {
 	case coord.NoteCommitted:
 		m.commits.Add(n.Count)
 	case coord.NoteOffsetExpired:
 		m.expired.Add(n.Count)
-		c.log.Info().Str("group", n.Group).Int64("offsets", n.Count).Msg("committed offsets expired")
+		told = "committed offsets expired"
 	case coord.NoteRebalance:
 		m.rebalances.Add(1)
-		c.log.Info().Str("group", n.Group).Str("member", n.Member).Str("reason", n.Text).Msg("the group rebalances")
+		told = "the group rebalances"
 	case coord.NoteStable:
-		c.log.Info().Str("group", n.Group).Int64("members", n.Count).Msg("the group is stable")
+		told = "the group is stable"
 	case coord.NoteMemberFenced:
 		m.fenced.Add(1)
-		c.log.Info().Str("group", n.Group).Str("member", n.Member).Str("reason", n.Text).Msg("a member was removed from its group")
+		told = "a member was removed from its group"
 	case coord.NoteEmpty:
-		c.log.Debug().Str("group", n.Group).Msg("the group is empty")
+		told = "the group is empty"
 	case coord.NoteJump:
 		m.jumps.Add(n.Count)
-		c.log.Warn().Str("group", n.Group).Int64("records", n.Count).Str("reason", n.Text).Msg("a consumer jumped over records")
+		told = "a consumer jumped over records"
 	case coord.NoteConverted:
-		c.log.Info().Str("group", n.Group).Str("protocol", n.Text).Msg("the group changed its protocol")
+		told = "the group changed its protocol"
+	}
+	if told == "" {
+		return
+	}
+	if skipped, ok := c.shared.sampled.due(told); ok {
+		level := zerolog.InfoLevel
+		if n.Kind == coord.NoteJump {
+			level = zerolog.WarnLevel
+		}
+		c.log.WithLevel(level).Str("group", n.Group).Str("member", n.Member).Int64("count", n.Count).Str("reason", n.Text).Int("skipped", skipped).Msg(told)
 	}
 }
 

@@ -24,7 +24,7 @@ type jumpers struct {
 
 	mu     sync.Mutex
 	latest map[coord.Client]jumper
-	order  []coord.Client // as they came; one that came again is there twice
+	order  []coord.Client // of latest, as they came first
 }
 
 // jumper is one client with the coordinators that wait for it.
@@ -40,7 +40,7 @@ func (j *jumpers) told(c coord.Client, coordinator *runtime.Ref, now ident.Insta
 	if j.latest == nil {
 		j.latest = make(map[coord.Client]jumper)
 	}
-	e := j.latest[c]
+	e, again := j.latest[c]
 	e.until = now + jumperAge
 	known := false
 	for _, r := range e.coordinators {
@@ -50,25 +50,25 @@ func (j *jumpers) told(c coord.Client, coordinator *runtime.Ref, now ident.Insta
 		e.coordinators = append(append([]*runtime.Ref(nil), e.coordinators...), coordinator)
 	}
 	j.latest[c] = e
-	j.order = append(j.order, c)
+	if !again {
+		j.order = append(j.order, c)
+	}
 	j.forget(now)
 	j.count.Store(int32(len(j.latest)))
 }
 
-// forget drops what is too old or too much.
+// forget drops what is too old or too much. One that came again keeps its place; what is too old behind it stays a while, and nobody is told of it.
 func (j *jumpers) forget(now ident.Instant) {
 	n := 0
 	for ; n < len(j.order); n++ {
-		c := j.order[n]
-		e, ok := j.latest[c]
-		if ok && e.until > now && len(j.order)-n <= jumpersMax {
+		if j.latest[j.order[n]].until > now && len(j.order)-n <= jumpersMax {
 			break
 		}
-		if ok && (e.until <= now || len(j.latest) > jumpersMax) {
-			delete(j.latest, c)
-		}
+		delete(j.latest, j.order[n])
 	}
-	j.order = append(j.order[:0], j.order[n:]...)
+	if n > 0 {
+		j.order = append(j.order[:0], j.order[n:]...)
+	}
 }
 
 // waiting lists the coordinators that want to hear of a client.
