@@ -210,3 +210,28 @@ func TestJumpsAreToldByTheMonitor(t *testing.T) {
 		}
 	}
 }
+
+func TestDescribeShowsWhatAGroupJumpedOver(t *testing.T) {
+	p := start(t, filepath.Join(t.TempDir(), "data"))
+	p.cli(t, "", "topic", "create", "orders")
+	p.cli(t, "one\ntwo\nthree\n", "produce", "orders")
+	client, err := kgo.NewClient(kgo.SeedBrokers(p.addr()), kgo.ConsumerGroup("late"), kgo.ConsumeTopics("orders"), kgo.ConsumeStartOffset(kgo.NewOffset().AtEnd()),
+		kgo.FetchMaxWait(100*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for got := 0; got == 0; { // it finds the end at a moment of its own
+		p.cli(t, "more\n", "produce", "orders")
+		soon := bounded(t, time.Second)
+		got = client.PollFetches(soon).NumRecords()
+	}
+	if err := client.CommitUncommittedOffsets(bounded(t, 10*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	out := p.cli(t, "", "group", "describe", "late", "--monitor", p.Metrics)
+	if !strings.Contains(out, "orders-0 skipped ") || !strings.Contains(out, ": no committed offset") {
+		t.Errorf("nothing of a jump:\n%s", out)
+	}
+	p.stop(t)
+}

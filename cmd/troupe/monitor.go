@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// monitor serves /metrics and /readyz. It listens before the broker starts, so that an address in use stops the start, and a
+// monitor serves /metrics, /readyz and /groups. It listens before the broker starts, so that an address in use stops the start, and a
 // probe that comes early is told to come again.
 type monitor struct {
 	Address net.Addr
@@ -19,6 +19,7 @@ type monitor struct {
 	ended   chan error
 	metrics atomic.Pointer[http.Handler]
 	ready   atomic.Pointer[http.Handler]
+	groups  atomic.Pointer[http.Handler]
 }
 
 // startMonitor listens at an address; an empty one means that nothing is served, and gives nil.
@@ -35,6 +36,7 @@ func startMonitor(ctx context.Context, listen string) (*monitor, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", later(&m.metrics))
 	mux.Handle("GET /readyz", later(&m.ready))
+	mux.Handle("GET /groups", later(&m.groups))
 	m.server = &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: 5 * time.Second,
@@ -59,12 +61,13 @@ func later(handler *atomic.Pointer[http.Handler]) http.Handler {
 }
 
 // attach lets the broker answer from now on.
-func (m *monitor) attach(metrics, ready http.Handler) {
+func (m *monitor) attach(metrics, ready, groups http.Handler) {
 	if m == nil {
 		return
 	}
 	m.metrics.Store(&metrics)
 	m.ready.Store(&ready)
+	m.groups.Store(&groups)
 }
 
 // stop ends the server; answers under way get a moment.

@@ -37,8 +37,8 @@ func TestMonitorAnswersBeforeTheBrokerIsThere(t *testing.T) {
 	said := func(word string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, word) })
 	}
-	m.attach(said("numbers"), said("ready"))
-	for path, want := range map[string]string{"/metrics": "numbers", "/readyz": "ready"} {
+	m.attach(said("numbers"), said("ready"), said("groups"))
+	for path, want := range map[string]string{"/metrics": "numbers", "/readyz": "ready", "/groups": "groups"} {
 		if status, body := get(t, url+path); status != http.StatusOK || body != want {
 			t.Errorf("%s: %d %q", path, status, body)
 		}
@@ -58,7 +58,7 @@ func TestMonitorAnswersBeforeTheBrokerIsThere(t *testing.T) {
 	if none != nil || err != nil {
 		t.Errorf("no address: %v, %v", none, err)
 	}
-	none.attach(said(""), said(""))
+	none.attach(said(""), said(""), said(""))
 	if err := none.stop(); err != nil {
 		t.Error(err)
 	}

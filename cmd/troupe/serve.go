@@ -105,7 +105,7 @@ func (s *session) serve(ctx context.Context, loaded *settings.Loaded, values *co
 	if err != nil {
 		return errors.Join(startFailure(actorFailure(err, loaded)), shutDown(system))
 	}
-	watch.attach(b.MetricsHandler(), b.ReadyHandler())
+	watch.attach(b.MetricsHandler(), b.ReadyHandler(), b.GroupHandler())
 	select {
 	case <-b.Serving():
 		err = s.announce(b, values, watch, began)
