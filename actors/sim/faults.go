@@ -24,7 +24,7 @@ const (
 	LoseAnswer                      // a connection breaks in the moment in which an answer is written
 	HoldLine                        // nothing moves between a client and the broker
 	WallJump                        // somebody sets the broker's clock
-	Noise                           // index files and producer snapshots are full of noise at the next start
+	Noise                           // index files, producer snapshots and epoch files are full of noise at the next start
 	TruncateAnswer                  // the broker's side closes a connection when N bytes of an answer are written
 	Ask                             // the first administrator asks for what Rule says; see admin.told
 )

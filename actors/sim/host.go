@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,7 +42,7 @@ type host struct {
 	lives      int
 	serving    bool // this life has served
 	stopping   bool
-	countdown  *countdown
+	countdowns []*countdown
 	last       *cluster.Image // of the metadata, when it was stopped in order
 	refusals   int            // starts that failed since the last that did not
 	lastError  error
@@ -83,33 +84,36 @@ func (h *host) held(actor string) time.Duration {
 
 // point hears of each operation on the disk.
 func (h *host) point(p storetest.Point) {
-	c := h.countdown
-	if c == nil || c.op != "" || h.node.Running() == nil || c.syncs && !strings.HasPrefix(p.Op, "sync") {
-		return
-	}
-	if c.n--; c.n > 0 {
-		return
-	}
-	h.countdown = nil
-	h.run.tell("in the middle of %s %s", p.Op, path.Base(p.Name))
-	c.fire()
+	h.count(func(c *countdown) bool { return c.op == "" && (!c.syncs || strings.HasPrefix(p.Op, "sync")) }, "in the middle of", p.Op, p.Name)
 }
 
 // before hears of each operation on the disk before it is done.
 func (h *host) before(op, name string) {
-	c := h.countdown
-	if c == nil || c.op != op || h.node.Running() == nil {
+	h.count(func(c *countdown) bool {
+		ok, err := path.Match(c.glob, path.Base(name))
+		return c.op == op && ok && err == nil
+	}, "before", op, name)
+}
+
+// count counts an operation, and ends the process if it is the one that was waited for.
+func (h *host) count(counts func(*countdown) bool, when, op, name string) {
+	if len(h.countdowns) == 0 || h.node.Running() == nil {
 		return
 	}
-	if ok, err := path.Match(c.glob, path.Base(name)); !ok || err != nil {
+	var due *countdown
+	for _, c := range h.countdowns {
+		if counts(c) {
+			if c.n--; c.n <= 0 && due == nil {
+				due = c
+			}
+		}
+	}
+	if due == nil {
 		return
 	}
-	if c.n--; c.n > 0 {
-		return
-	}
-	h.countdown = nil
-	h.run.tell("before %s %s", op, path.Base(name))
-	c.fire()
+	h.countdowns = slices.DeleteFunc(h.countdowns, func(c *countdown) bool { return c == due })
+	h.run.tell("%s %s %s", when, op, path.Base(name))
+	due.fire()
 }
 
 // start starts the process, and again after a while when it does not.
@@ -167,7 +171,7 @@ func (h *host) die() {
 		h.injector = nil
 	}
 	h.crashed = h.node.Running()
-	h.broker, h.inspection, h.ports, h.countdown = nil, nil, nil, nil
+	h.broker, h.inspection, h.ports = nil, nil, nil
 	h.node.Crash()
 }
 

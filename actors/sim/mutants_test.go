@@ -151,7 +151,8 @@ func TestMutants(t *testing.T) {
 // kill is what became of a mutant.
 type kill struct {
 	killed bool
-	seeds  int // it took
+	began  bool
+	seeds  int // it took; 0: a story was enough
 	by     string
 }
 
@@ -233,6 +234,9 @@ func runHunt(t *testing.T, binary string) (kill, error) {
 	for lines.Scan() {
 		word, rest, _ := strings.Cut(lines.Text(), " ")
 		switch word {
+		case "story":
+			k.began = true
+			watch.Reset(stuckAfter)
 		case "seed":
 			k.seeds++
 			watch.Reset(stuckAfter)
@@ -246,7 +250,7 @@ func runHunt(t *testing.T, binary string) (kill, error) {
 	case k.killed:
 	case stuck:
 		k.killed, k.by = true, "a world comes to an end"
-	case err != nil && k.seeds > 0:
+	case err != nil && k.began:
 		k.killed, k.by = true, "the process lives"
 		if line, _, ok := strings.Cut(errs.String()[max(0, strings.Index(errs.String(), "panic: ")):], "\n"); ok {
 			k.by += ": " + line
@@ -257,10 +261,29 @@ func runHunt(t *testing.T, binary string) (kill, error) {
 	return k, nil
 }
 
-// TestHunt runs seeds until one fails, for TestMutants.
+// TestHunt plays the stories, and then seeds until one fails, for TestMutants.
 func TestHunt(t *testing.T) {
 	if !*huntFlag {
 		return
+	}
+	names, err := filepath.Glob("testdata/stories/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := sim.ParsePlan(string(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println("story", name)
+		if f := sim.Run(p, sim.Options{}).Failure; f != nil {
+			fmt.Printf("killed %s (story %s)\n", f.Invariant, strings.TrimSuffix(filepath.Base(name), ".txt"))
+			t.Fatal(f)
+		}
 	}
 	for seed := *fromFlag; seed < *fromFlag+int64(*seedsFlag); seed++ {
 		fmt.Println("seed", seed)

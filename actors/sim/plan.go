@@ -150,6 +150,13 @@ func (p *Plan) planRare(r *rand.Rand) {
 			c.Ahead = one(r, 50*time.Minute, -50*time.Minute, -1000*time.Hour) // the default bound is an hour ahead
 		}
 	}
+	if p.Promise != PromiseCached && chance(r, 10) {
+		// What a restart took from the page cache is lost before it was synced.
+		at := between(r, p.Duration/4, p.Duration*3/4)
+		p.Faults = append(p.Faults,
+			FaultPlan{Number: len(p.Faults), Kind: Kill, At: at, Before: "sync *.log", N: 1},
+			FaultPlan{Number: len(p.Faults) + 1, Kind: Power, At: at, Before: "sync *.log", N: 2 + r.IntN(3), Seed: r.Uint64()})
+	}
 	for range r.IntN(3) {
 		if chance(r, 30) {
 			p.Faults = append(p.Faults, FaultPlan{Number: len(p.Faults), Kind: TruncateAnswer, At: between(r, 0, p.Duration*9/10), N: 1 + r.IntN(60), Seed: r.Uint64()})

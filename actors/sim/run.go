@@ -238,7 +238,7 @@ func (r *run) heal() {
 	r.tell("everything is healed")
 	r.healed = true
 	r.host.repairDisk()
-	r.host.disk.Capacity, r.host.slow, r.host.countdown = 0, 0, nil
+	r.host.disk.Capacity, r.host.slow, r.host.countdowns = 0, 0, nil
 	r.host.node.Clock.Jump(-r.host.node.Clock.offset) // a time server
 	r.world.Net.Weather = FairWeather
 	for _, c := range r.clients {

@@ -26,16 +26,16 @@ func (r *run) strike(f *FaultPlan) {
 	case Kill, Power, CleanStop:
 		if f.Before != "" {
 			op, glob, _ := strings.Cut(f.Before, " ")
-			h.countdown = &countdown{n: f.N, op: op, glob: glob, fire: func() { r.end(f.Kind, f) }}
+			h.countdowns = append(h.countdowns, &countdown{n: f.N, op: op, glob: glob, fire: func() { r.end(f.Kind, f) }})
 		} else if alive {
 			r.end(f.Kind, f)
 		}
 	case KillAt:
-		h.countdown = &countdown{n: f.N, fire: func() { r.end(Kill, f) }}
+		h.countdowns = append(h.countdowns, &countdown{n: f.N, fire: func() { r.end(Kill, f) }})
 	case PowerAt:
-		h.countdown = &countdown{n: f.N, fire: func() { r.end(Power, f) }}
+		h.countdowns = append(h.countdowns, &countdown{n: f.N, fire: func() { r.end(Power, f) }})
 	case PowerAtSync:
-		h.countdown = &countdown{n: f.N, syncs: true, fire: func() { r.end(Power, f) }}
+		h.countdowns = append(h.countdowns, &countdown{n: f.N, syncs: true, fire: func() { r.end(Power, f) }})
 	case BrokenDisk:
 		name := fmt.Sprint(f.Number)
 		h.breakDisk(name, f.Rule)
@@ -93,11 +93,14 @@ func (r *run) end(how FaultKind, f *FaultPlan) {
 	r.host.again(f.Pause)
 }
 
-// makeNoise overwrites index files and producer snapshots, which are caches: whatever is in them, the broker starts right.
+// makeNoise overwrites index files, producer snapshots and epoch files, which are caches: whatever is in them, the broker starts right.
 func (h *host) makeNoise(seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	for name := range strings.SplitSeq(h.disk.Dump(), "\n") {
 		name, rest, ok := strings.Cut(name, " ")
+		if ok && strings.HasSuffix(name, "/leader-epoch-checkpoint") && !strings.HasPrefix(rest, "0 ") {
+			h.disk.Flip(name, 0, 7) // one digit for another could not be told from the truth
+		}
 		if !ok || !strings.HasSuffix(name, "index") && !strings.HasSuffix(name, ".snapshot") {
 			continue
 		}
