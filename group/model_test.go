@@ -2,6 +2,7 @@ package group_test
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"hash"
 	"hash/fnv"
@@ -15,6 +16,11 @@ import (
 	"github.com/troupe-broker/troupe/wire/ident"
 )
 
+var (
+	fromFlag  = flag.Uint64("from", 0, "the first seed of TestRandomShards")
+	seedsFlag = flag.Uint64("seeds", 100, "how many seeds TestRandomShards plays")
+)
+
 // TestRandomShards plays random groups of all kinds against a shard: members come, go, die, commit in generations that are over; topics are deleted and
 // made again; time passes; groups change their protocol; the shard is loaded anew. A naive model follows what was answered:
 //
@@ -23,21 +29,21 @@ import (
 //   - a fetch returns the latest accepted commit, and only what KIP-211 lets expire is gone (invariant 36),
 //   - every request is answered once, and after a long silence nothing is left.
 //
-// Two runs of a seed are equal.
+// Two runs of a seed are equal. -args -from=N -seeds=1 plays one seed again.
 func TestRandomShards(t *testing.T) {
-	seeds := uint64(100)
+	seeds := *seedsFlag
 	if testing.Short() {
-		seeds = 20
+		seeds = min(seeds, 20)
 	}
 	var reached [actions]int
-	for seed := range seeds {
+	for seed := *fromFlag; seed < *fromFlag+seeds; seed++ {
 		first := play(t, seed, &reached)
 		if seed%10 == 0 && play(t, seed, &reached) != first {
 			t.Fatalf("seed %d: two runs differ", seed)
 		}
 	}
 	for a, n := range reached {
-		if n == 0 && !testing.Short() {
+		if n == 0 && seeds >= 100 {
 			t.Errorf("no run reached %q: the test does not test it", actionNames[a])
 		}
 	}

@@ -18,16 +18,19 @@ import (
 	"github.com/troupe-broker/troupe/wire/ident"
 )
 
-var seeds = flag.Int("group.seeds", 300, "how many histories TestRandomGroups plays")
+var (
+	fromFlag  = flag.Int("from", 0, "the first seed of TestRandomGroups")
+	seedsFlag = flag.Int("seeds", 300, "how many seeds TestRandomGroups plays")
+)
 
 // TestRandomGroups lets random clients live in one group: they join, sync, send heartbeats, commit, change their minds, leave, restart, die, and come back
 // as zombies; requests and answers are delayed, lost and doubled; entries are committed late, and a failover may lose those that were not. After every step
 // the invariants of [model.check] hold; in the end, when the clients have calmed down or died, the group is Stable with all of them, or Empty.
 //
-// A failing seed is played again by -run TestRandomGroups/seed=N alone; -group.seeds plays more of them.
+// -args -from=N -seeds=1 plays one seed again.
 func TestRandomGroups(t *testing.T) {
 	var seen census
-	for seed := range *seeds {
+	for seed := *fromFlag; seed < *fromFlag+*seedsFlag; seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			m := newModel(uint64(seed))
 			if err := m.run(); err != nil {
@@ -36,7 +39,7 @@ func TestRandomGroups(t *testing.T) {
 			seen.add(&m.seen)
 		})
 	}
-	if !t.Failed() && *seeds >= 300 {
+	if !t.Failed() && *seedsFlag >= 300 {
 		seen.complete(t)
 	}
 }

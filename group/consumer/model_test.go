@@ -1,6 +1,7 @@
 package consumer_test
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -13,6 +14,11 @@ import (
 	"github.com/troupe-broker/troupe/wire/ident"
 )
 
+var (
+	fromFlag  = flag.Uint64("from", 1, "the first seed of TestModel")
+	seedsFlag = flag.Uint64("seeds", 50, "how many seeds TestModel plays")
+)
+
 // TestModel lets clients of both protocols come and go against one group: their answers are delayed and lost, they stall past their sessions, topics change,
 // entries that were not committed are lost with the coordinator. After every step:
 //
@@ -23,7 +29,7 @@ import (
 //
 // When the churn ends, every member gets to the group epoch, and together they have each partition once.
 func TestModel(t *testing.T) {
-	for seed := uint64(1); seed <= modelSeeds; seed++ {
+	for seed := *fromFlag; seed < *fromFlag+*seedsFlag; seed++ {
 		if !t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) { runModel(t, seed, 300) }) {
 			return
 		}
@@ -49,8 +55,6 @@ func TestDamagedLog(t *testing.T) {
 		m.quiesce()
 	}
 }
-
-const modelSeeds = 50
 
 func runModel(t *testing.T, seed uint64, steps int) {
 	t.Helper()
