@@ -26,7 +26,9 @@ import (
 //  7. the log continues in a new segment: a file that lost batches is never
 //     appended to.
 //
-// After an error other than *OffsetError or ErrDamaged the directory is offline.
+// What can be refused for lack of space or descriptors is refused before the first
+// step: ErrNoSpace and ErrExhausted say that nothing has changed. After an error other
+// than these, *OffsetError, ErrDamaged and ErrObstructed the directory is offline.
 func (l *Log) Truncate(o ident.Offset, now ident.Millis, dropUnsent func(from ident.Offset)) (ident.Offset, error) {
 	if err := l.usable(); err != nil {
 		return l.end, err
@@ -49,24 +51,28 @@ func (l *Log) Truncate(o ident.Offset, now ident.Millis, dropUnsent func(from id
 		return l.end, err
 	}
 	o = max(min(o, h.BaseOffset()), l.start)
-	if err := l.truncate(i, pos, o, now, dropUnsent); err != nil {
+	if err := l.reach(l.segments[i]); err != nil {
+		return l.end, err
+	}
+	sp, err := l.setSpare()
+	if err != nil {
+		return l.end, err
+	}
+	if err := errors.Join(l.truncate(sp, i, pos, o, now, dropUnsent), sp.drop()); err != nil {
 		return l.end, l.health.fail(fmt.Errorf("truncate %s to %d: %w", l.o.Partition, o, err))
 	}
 	return l.end, nil
 }
 
-func (l *Log) truncate(i int, pos int64, o ident.Offset, now ident.Millis, dropUnsent func(ident.Offset)) error {
+func (l *Log) truncate(sp *spare, i int, pos int64, o ident.Offset, now ident.Millis, dropUnsent func(ident.Offset)) error {
 	s := l.segments[i]
-	if err := s.open(l.onFail); err != nil {
-		return err
-	}
 	// 1
 	l.end, l.flushed = o, min(l.flushed, o)
 	l.dirtyFrom(o)
 	l.newGeneration()
 	// 2
 	l.standing.mark.Store(int64(min(l.mark(), o)))
-	if err := l.announceCut(s, pos); err != nil {
+	if err := sp.run(func() error { return l.announceCut(s, pos) }); err != nil {
 		return err
 	}
 	// 3
@@ -77,12 +83,12 @@ func (l *Log) truncate(i int, pos int64, o ident.Offset, now ident.Millis, dropU
 	if pos == 0 && s.base == o {
 		i-- // the segment at the new end goes as a whole
 	}
-	if err := l.setAsideAbove(i, now); err != nil {
+	if err := sp.run(func() error { return l.setAsideAbove(i, now) }); err != nil {
 		return err
 	}
 	// 5
 	if i >= 0 && l.segments[i] == s {
-		if err := l.cutSegment(s, pos, o); err != nil {
+		if err := sp.run(func() error { return l.cutSegment(s, pos, o) }); err != nil {
 			return err
 		}
 	}
@@ -92,11 +98,11 @@ func (l *Log) truncate(i int, pos int64, o ident.Offset, now ident.Millis, dropU
 	l.holes = slices.DeleteFunc(l.holes, func(h hole) bool { return h.From >= o })
 	// 6
 	l.epochs.cutEnd(o)
-	if err := l.writeEpochsNow(); err != nil {
+	if err := sp.run(l.writeEpochsNow); err != nil {
 		return err
 	}
 	// 7
-	return l.continueAt(o, now)
+	return l.continueAt(sp, o, now)
 }
 
 // announceCut lowers the control block and the durable mark.
@@ -190,8 +196,12 @@ func (l *Log) writeEpochsNow() error {
 }
 
 // continueAt begins a new active segment at o.
-func (l *Log) continueAt(o ident.Offset, now ident.Millis) error {
-	fresh, err := l.createSegment(o, 0, now)
+func (l *Log) continueAt(sp *spare, o ident.Offset, now ident.Millis) error {
+	var fresh *segment
+	err := sp.run(func() (err error) {
+		fresh, err = l.createSegment(o, 0, now)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -221,28 +231,32 @@ func (l *Log) Restart(o ident.Offset, now ident.Millis, dropUnsent func(from ide
 	if err := l.finishSwaps(); err != nil {
 		return err
 	}
-	if err := l.restart(o, now, dropUnsent); err != nil {
+	if err := l.reach(l.segments[0]); err != nil {
+		return err
+	}
+	sp, err := l.setSpare()
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(l.restart(sp, o, now, dropUnsent), sp.drop()); err != nil {
 		return l.health.fail(fmt.Errorf("restart %s at %d: %w", l.o.Partition, o, err))
 	}
 	return nil
 }
 
-func (l *Log) restart(o ident.Offset, now ident.Millis, dropUnsent func(ident.Offset)) error {
+func (l *Log) restart(sp *spare, o ident.Offset, now ident.Millis, dropUnsent func(ident.Offset)) error {
 	first := l.segments[0]
-	if err := first.open(l.onFail); err != nil {
-		return err
-	}
 	l.end, l.flushed, l.start = first.base, first.base, first.base
 	l.dirtyFrom(first.base)
 	l.newGeneration()
 	l.standing.mark.Store(int64(first.base))
-	if err := l.announceCut(first, 0); err != nil {
+	if err := sp.run(func() error { return l.announceCut(first, 0) }); err != nil {
 		return err
 	}
 	if dropUnsent != nil {
 		dropUnsent(first.base)
 	}
-	if err := l.setAsideAbove(-1, now); err != nil {
+	if err := sp.run(func() error { return l.setAsideAbove(-1, now) }); err != nil {
 		return err
 	}
 	if err := l.dropSnapshots(len(l.snapshots), 0); err != nil {
@@ -250,7 +264,7 @@ func (l *Log) restart(o ident.Offset, now ident.Millis, dropUnsent func(ident.Of
 	}
 	l.holes = nil
 	l.epochs = epochs{}
-	if err := l.writeEpochsNow(); err != nil {
+	if err := sp.run(l.writeEpochsNow); err != nil {
 		return err
 	}
 	l.start, l.end, l.flushed = o, o, o
@@ -259,9 +273,9 @@ func (l *Log) restart(o ident.Offset, now ident.Millis, dropUnsent func(ident.Of
 	// Durable before there is a segment: one that begins above the log start is
 	// what a log looks like that lost records.
 	if l.o.persist != nil {
-		if err := l.o.persist(); err != nil {
+		if err := sp.run(l.o.persist); err != nil {
 			return err
 		}
 	}
-	return l.continueAt(o, now)
+	return l.continueAt(sp, o, now)
 }
