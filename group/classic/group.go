@@ -32,8 +32,8 @@ type Group struct {
 	awaiting  int                // members with a parked Join
 	owing     int                // members that owe a sync
 
-	pending    map[string]uint64 // the number says who came first
-	pendingSeq uint64
+	pending map[string]struct{}
+	waiting pendingQueue // the pending members in the order in which they came
 
 	first firstWait // the wait of the first rebalance; on only in PreparingRebalance
 
@@ -45,7 +45,7 @@ type Group struct {
 func New(id string) *Group {
 	return &Group{
 		id: id, since: ident.NoTimestamp,
-		byID: map[string]*member{}, static: map[string]*member{}, supported: map[string]int{}, pending: map[string]uint64{},
+		byID: map[string]*member{}, static: map[string]*member{}, supported: map[string]int{}, pending: map[string]struct{}{},
 	}
 }
 

@@ -99,6 +99,7 @@ func (g *Group) Drop(code wire.ErrorCode, out *coord.Out) {
 	out.Timers.Cancel(g.key(coord.TimerJoin))
 	out.Timers.Cancel(g.key(coord.TimerInitial))
 	clear(g.pending)
+	g.waiting = pendingQueue{}
 	g.state, g.first.on = Dead, false
 }
 

@@ -6,9 +6,6 @@ import (
 	"github.com/troupe-broker/troupe/wire/ident"
 )
 
-// pendingMax bounds the pending members of a group. An id costs its asker nothing, and is remembered for a session timeout of up to 30 minutes.
-const pendingMax = 10_000
-
 // Join serves JoinGroup. The group id is not empty.
 func (g *Group) Join(now coord.Now, cfg *coord.Config, id ident.RequestID, c *coord.Join, out *coord.Out) {
 	if c.SessionTimeout < cfg.SessionTimeoutMin || c.SessionTimeout > cfg.SessionTimeoutMax {
@@ -167,30 +164,4 @@ func because(c *coord.Join) string {
 		return ""
 	}
 	return ": " + c.Reason
-}
-
-// addPending remembers an id that was given away until a session timeout is over.
-func (g *Group) addPending(now coord.Now, c *coord.Join, out *coord.Out) {
-	if len(g.pending) >= pendingMax {
-		oldest, first := "", g.pendingSeq+1
-		for id, seq := range g.pending {
-			if seq < first {
-				oldest, first = id, seq
-			}
-		}
-		g.forgetPending(oldest, out)
-	}
-	g.pendingSeq++
-	g.pending[c.NewMember] = g.pendingSeq
-	out.Timers.Set(g.memberKey(coord.TimerPending, c.NewMember), now.Mono+ident.Instant(c.SessionTimeout)*millisecond)
-}
-
-// forgetPending drops a pending member; false: it is none.
-func (g *Group) forgetPending(id string, out *coord.Out) bool {
-	if _, ok := g.pending[id]; !ok {
-		return false
-	}
-	delete(g.pending, id)
-	out.Timers.Cancel(g.memberKey(coord.TimerPending, id))
-	return true
 }

@@ -47,9 +47,14 @@ func (m *member) matches(protocols []coord.Protocol) bool {
 
 // distinct drops protocols whose name came before, so that a member counts once for each. It copies only when it must.
 func distinct(protocols []coord.Protocol) []coord.Protocol {
+	if len(protocols) < 2 {
+		return protocols
+	}
+	seen := make(map[string]struct{}, len(protocols))
 	var kept []coord.Protocol
 	for i := range protocols {
-		again := slices.ContainsFunc(protocols[:i], func(p coord.Protocol) bool { return p.Name == protocols[i].Name })
+		_, again := seen[protocols[i].Name]
+		seen[protocols[i].Name] = struct{}{}
 		switch {
 		case again && kept == nil:
 			kept = slices.Clone(protocols[:i])
