@@ -28,8 +28,9 @@ func Build(ctx context.Context, dir string) (binary string, err error) {
 
 // Broker is one broker that can be killed and started again, at the same addresses and on the same data directory.
 type Broker struct {
-	Addr string // of clients
-	Log  string // file with what it printed, of all its lives
+	Addr    string // of clients
+	Monitor string // of its metrics
+	Log     string // file with what it printed, of all its lives
 
 	binary  string
 	args    []string
@@ -43,7 +44,8 @@ func NewBroker(binary, dir string, settings ...string) (*Broker, error) {
 		return nil, err
 	}
 	b := &Broker{binary: binary, Addr: fmt.Sprintf("127.0.0.1:%d", ports[0]), Log: filepath.Join(dir, "broker.log")}
-	b.args = []string{"serve", "--listen", b.Addr, "--data-dir", filepath.Join(dir, "data"), "-X", fmt.Sprintf("metrics.listen=127.0.0.1:%d", ports[1])}
+	b.Monitor = fmt.Sprintf("127.0.0.1:%d", ports[1])
+	b.args = []string{"serve", "--listen", b.Addr, "--data-dir", filepath.Join(dir, "data"), "-X", "metrics.listen=" + b.Monitor}
 	for _, s := range settings {
 		b.args = append(b.args, "-X", s)
 	}

@@ -16,6 +16,17 @@
 //
 // SIGKILL leaves the kernel's page cache alone, so this holds for write.caching=true as well; both classes run.
 //
+// # What a kill must not take from groups
+//
+// Committers (committer.go) commit numbers that only rise, as members of groups of both protocols and as simple consumers, and
+// remember what was acknowledged. A small segment and a cleaner that never rests keep the offsets topic under compaction
+// meanwhile. After each kill, for every group and partition:
+//
+//   - the committed number is one that was sent, and not below the last that was acknowledged;
+//   - it is not below what a reader was told before the kill;
+//   - the group comes back: its members go on committing, without being told to begin anew by hand;
+//   - a group whose deletion was answered, or an offset whose deletion was, does not come back.
+//
 // # What hostile connections must not take
 //
 // Clients that send noise, announce huge frames, dribble bytes, never read, or send batches that lie (hostile.go) are closed
@@ -24,7 +35,7 @@
 //
 // # Size
 //
-// `go test` runs the small form. TROUPE_TEST_KILL_LOOPS and TROUPE_TEST_HOSTILE_SECONDS make it longer, TROUPE_TEST_SEED
+// `go test` runs the small form. TROUPE_TEST_KILL_LOOPS, TROUPE_TEST_GROUP_LOOPS and TROUPE_TEST_HOSTILE_SECONDS make it longer, TROUPE_TEST_SEED
 // repeats the pauses of a run, TROUPE_TEST_ATTACK chooses one attack by a part of its name, TROUPE_TEST_BINARY names a binary
 // that is built already, and TROUPE_TEST_ALONE says that nothing else runs on the machine, so that latency can be judged.
 package chaos
