@@ -1,6 +1,8 @@
 package group
 
 import (
+	"fmt"
+
 	"github.com/troupe-broker/troupe/group/classic"
 	"github.com/troupe-broker/troupe/group/consumer"
 	"github.com/troupe-broker/troupe/group/coord"
@@ -18,6 +20,10 @@ func (s *Shard) consumerHeartbeat(now coord.Now, id ident.RequestID, c *coord.Co
 	g := s.groups[c.Group]
 	if code == wire.NoError && (g == nil || g.consumer == nil) && c.MemberEpoch != 0 {
 		code, text = wire.GroupIDNotFound, "Group "+c.Group+" is not a consumer group."
+	}
+	if code == wire.NoError && s.tooMuchWanted(g, c) {
+		code = wire.GroupMaxSizeReached
+		text = fmt.Sprintf("The members of the groups of this coordinator would need more than %d bytes.", s.cfg.MembersBytesMax)
 	}
 	if code != wire.NoError {
 		refuseConsumer(id, c, code, text, out)

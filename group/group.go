@@ -17,6 +17,7 @@ type group struct {
 	offsets  *offsets.Group
 	classic  *classic.Group
 	consumer *consumer.Group
+	weight   int // what the shard's weight has of it
 }
 
 // ensure finds a group or makes it.
@@ -37,6 +38,7 @@ func (s *Shard) forget(g *group) {
 	if g.consumer != nil && g.consumer.Blank() {
 		g.consumer = nil
 	}
+	s.weigh(g)
 	if g.classic == nil && g.consumer == nil && g.offsets.Len() == 0 {
 		delete(s.groups, g.name)
 	}

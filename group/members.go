@@ -15,6 +15,9 @@ func (s *Shard) join(now coord.Now, id ident.RequestID, c *coord.Join, out *coor
 	}
 	g := s.groups[c.Group]
 	switch {
+	case s.tooHeavy(g, c):
+		out.Reply(id, &coord.JoinReply{Code: wire.GroupMaxSizeReached, Generation: -1, Member: c.Member})
+		return
 	case g != nil && g.consumer != nil && !g.consumer.Empty():
 		g.consumer.ClassicJoin(now, &s.cfg, s.topics, id, c, out)
 		s.settle(now, g, out)

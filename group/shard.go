@@ -17,6 +17,7 @@ type Shard struct {
 	cfg    coord.Config
 	topics coord.Topics
 	groups map[string]*group
+	weight int64 // of the groups, see weigh
 	sweep  sweep
 	timers *coord.Timers
 	jumps  *offsets.Jumps

@@ -29,6 +29,7 @@ type Group struct {
 	byID      map[string]*member
 	static    map[string]*member // by instance
 	supported map[string]int     // how many members support a protocol; no zeros
+	said      int                // bytes of what the members support
 	awaiting  int                // members with a parked Join
 	owing     int                // members that owe a sync
 

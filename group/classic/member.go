@@ -132,6 +132,7 @@ func (g *Group) update(m *member, c *coord.Join, protocols []coord.Protocol) {
 
 // count adds n to the members that support each protocol.
 func (g *Group) count(protocols []coord.Protocol, n int) {
+	g.said += n * sizeOf(protocols)
 	for i := range protocols {
 		name := protocols[i].Name
 		if g.supported[name] += n; g.supported[name] == 0 {

@@ -26,6 +26,7 @@ type Group struct {
 	holders   map[partition]*member // who holds a partition, assigned or pending revocation; in the middle of a load it may be wrong
 	unsettled int                   // members that are not stable at the target epoch; those that have left for a while do not count
 	classics  int                   // members that speak the classic protocol
+	said      int                   // bytes of the subscriptions
 
 	// Soft state.
 	compiled  map[string]*regexp.Regexp // of the subscribed patterns

@@ -27,6 +27,10 @@ type Config struct {
 	OffsetsCommitTimeout  int32 // offsets.commit.timeout.ms; the shell's
 	ReconcilingHeartbeat  int32 // the longest heartbeat interval told to members while their group reconciles; the stable one is Consumer.HeartbeatInterval
 	JumpsRememberedMillis int64 // how long a jump is shown
+
+	// MembersBytesMax bounds what the members of all groups of a shard may make it keep, in bytes: what they subscribe to and say to their assignors. What
+	// one more would need beyond it is refused with GROUP_MAX_SIZE_REACHED.
+	MembersBytesMax int64
 }
 
 // ConsumerConfig is what a consumer group may have of its own.
@@ -54,5 +58,6 @@ func DefaultConfig() Config {
 		Consumer:             ConsumerConfig{SessionTimeout: 45_000, HeartbeatInterval: 5_000, AssignmentInterval: 1_000},
 		OffsetsRetention:     10_080 * minute, OffsetsCheckInterval: 10 * minute, OffsetMetadataMax: 4_096, OffsetsCommitTimeout: 5_000,
 		ReconcilingHeartbeat: 250, JumpsRememberedMillis: 7 * 24 * 60 * minute,
+		MembersBytesMax: 32 << 20,
 	}
 }
