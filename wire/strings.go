@@ -54,8 +54,8 @@ func hasStrings(t reflect.Type) bool {
 	case reflect.Pointer, reflect.Slice:
 		return hasStrings(t.Elem())
 	case reflect.Struct:
-		for i := range t.NumField() {
-			if f := t.Field(i); f.IsExported() && hasStrings(f.Type) {
+		for f := range t.Fields() {
+			if f.IsExported() && hasStrings(f.Type) {
 				return true
 			}
 		}
