@@ -246,7 +246,7 @@ func latest(state map[int]event) (at time.Time) {
 	return at
 }
 
-// settled tells whether count members are of one generation. With others in the group beside them they need not hold all partitions.
+// settled tells whether count members are of one generation, each with its share. With others in the group beside them they need not hold all partitions.
 func settled(count int, alone bool) func(map[int]event) bool {
 	return func(state map[int]event) bool {
 		if len(state) != count {
@@ -259,6 +259,9 @@ func settled(count int, alone bool) func(map[int]event) bool {
 			}
 			generation = e.generation
 			held += e.partitions
+			if alone && e.partitions < partitions/count {
+				return false
+			}
 		}
 		return !alone || held == partitions
 	}
