@@ -9,7 +9,4 @@ const (
 	// and never a fault while bytes are copied. Kafka does the same with preallocate=true, and its dump tool stops
 	// there too. Closed segments, and all of them after an orderly stop, end with their last batch.
 	deviationReserved deviation = "the open segment ends in reserved space until it is closed or the broker stops"
-	// Kafka's console consumer commits when it closes and then looks for a group coordinator for as long as
-	// 30 seconds; there is none yet.
-	deviationNoGroups deviation = "no group coordinator is served yet"
 )

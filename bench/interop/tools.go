@@ -31,6 +31,7 @@ func (s *suite) tools(ctx context.Context) {
 	t.configs(ctx)
 	t.console(ctx)
 	t.offsets(ctx)
+	t.groups(ctx)
 	t.cluster(ctx)
 	t.dumpLog(ctx)
 	t.retired(ctx)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -81,7 +82,7 @@ func (t *toolbox) logDirs(id string, partitions ...string) expect {
 	}}
 }
 
-// served are the APIs that a broker without groups, transactions and security serves, with the versions of Kafka 4.4.
+// served are the APIs that a broker without transactions and security serves, with the versions of Kafka 4.4.
 // An API may be missing at the target only when it is not among them; one that is there has exactly Kafka's versions.
 var served = map[string]string{
 	"Produce(0)": "0 to 13", "Fetch(1)": "4 to 18", "ListOffsets(2)": "1 to 11", "Metadata(3)": "0 to 13", "ApiVersions(18)": "0 to 5",
@@ -89,19 +90,22 @@ var served = map[string]string{
 	"OffsetForLeaderEpoch(23)": "2 to 4", "DescribeConfigs(32)": "1 to 4", "AlterConfigs(33)": "0 to 2", "DescribeLogDirs(35)": "1 to 5",
 	"CreatePartitions(37)": "0 to 3", "IncrementalAlterConfigs(44)": "0 to 1", "DescribeQuorum(55)": "0 to 2", "UpdateFeatures(57)": "0 to 2",
 	"DescribeCluster(60)": "0 to 2", "DescribeProducers(61)": "0", "ListConfigResources(74)": "0 to 1", "DescribeTopicPartitions(75)": "0",
+	"OffsetCommit(8)": "2 to 10", "OffsetFetch(9)": "1 to 10", "FindCoordinator(10)": "0 to 6", "JoinGroup(11)": "0 to 9", "Heartbeat(12)": "0 to 4",
+	"LeaveGroup(13)": "0 to 5", "SyncGroup(14)": "0 to 5", "DescribeGroups(15)": "0 to 6", "ListGroups(16)": "0 to 5", "DeleteGroups(42)": "0 to 3",
+	"OffsetDelete(47)": "0", "ConsumerGroupHeartbeat(68)": "0 to 1", "ConsumerGroupDescribe(69)": "0 to 1",
 }
 
 // furtherAPIs are Kafka's other APIs: a target serves them at these versions, or not at all.
 var furtherAPIs = map[string]string{
-	"OffsetCommit(8)": "2 to 10", "OffsetFetch(9)": "1 to 10", "FindCoordinator(10)": "0 to 6", "JoinGroup(11)": "0 to 9", "Heartbeat(12)": "0 to 4",
-	"LeaveGroup(13)": "0 to 5", "SyncGroup(14)": "0 to 5", "DescribeGroups(15)": "0 to 6", "ListGroups(16)": "0 to 5", "SaslHandshake(17)": "0 to 1",
+
+	"SaslHandshake(17)":      "0 to 1",
 	"AddPartitionsToTxn(24)": "0 to 5", "AddOffsetsToTxn(25)": "0 to 4", "EndTxn(26)": "0 to 5", "WriteTxnMarkers(27)": "1 to 2",
 	"TxnOffsetCommit(28)": "0 to 6", "DescribeAcls(29)": "1 to 3", "CreateAcls(30)": "1 to 3", "DeleteAcls(31)": "1 to 3",
 	"AlterReplicaLogDirs(34)": "1 to 2", "SaslAuthenticate(36)": "0 to 2", "CreateDelegationToken(38)": "1 to 3", "RenewDelegationToken(39)": "1 to 2",
-	"ExpireDelegationToken(40)": "1 to 2", "DescribeDelegationToken(41)": "1 to 3", "DeleteGroups(42)": "0 to 3", "ElectLeaders(43)": "0 to 2",
-	"AlterPartitionReassignments(45)": "0 to 1", "ListPartitionReassignments(46)": "0", "OffsetDelete(47)": "0", "DescribeClientQuotas(48)": "0 to 1",
+	"ExpireDelegationToken(40)": "1 to 2", "DescribeDelegationToken(41)": "1 to 3", "ElectLeaders(43)": "0 to 2",
+	"AlterPartitionReassignments(45)": "0 to 1", "ListPartitionReassignments(46)": "0", "DescribeClientQuotas(48)": "0 to 1",
 	"AlterClientQuotas(49)": "0 to 1", "DescribeUserScramCredentials(50)": "0", "AlterUserScramCredentials(51)": "0", "UnregisterBroker(64)": "0",
-	"DescribeTransactions(65)": "0", "ListTransactions(66)": "0 to 2", "ConsumerGroupHeartbeat(68)": "0 to 1", "ConsumerGroupDescribe(69)": "0 to 1",
+	"DescribeTransactions(65)": "0", "ListTransactions(66)": "0 to 2",
 	"GetTelemetrySubscriptions(71)": "0", "PushTelemetry(72)": "0", "ShareGroupHeartbeat(76)": "1", "ShareGroupDescribe(77)": "1", "ShareFetch(78)": "1 to 2",
 	"ShareAcknowledge(79)": "1 to 2", "AddRaftVoter(80)": "0 to 1", "RemoveRaftVoter(81)": "0", "InitializeShareGroupState(83)": "0",
 	"ReadShareGroupState(84)": "0", "WriteShareGroupState(85)": "0 to 1", "DeleteShareGroupState(86)": "0", "ReadShareGroupStateSummary(87)": "0 to 1",
@@ -159,7 +163,7 @@ func (t *toolbox) features() expect {
 		"share.version": "2", "streams.version": "1", "transaction.version": "2",
 	}
 	return expect{holds: func(r toolResult) error {
-		epochs, seen := map[string]bool{}, 0
+		epochs, seen, groups := map[string]bool{}, 0, false
 		for _, l := range linesOf(r.Out) {
 			found := line.FindStringSubmatch(l)
 			if found == nil {
@@ -174,9 +178,13 @@ func (t *toolbox) features() expect {
 				return fmt.Errorf("feature %s is supported up to %s and finalised at %s, Kafka has %s", found[1], found[3], found[4], most)
 			}
 			epochs[found[5]], seen = true, seen+1
+			groups = groups || found[1] == "group.version" && found[4] == "1"
 		}
 		if seen > 0 && len(epochs) != 1 {
 			return fmt.Errorf("the features name %d epochs, want one", len(epochs))
+		}
+		if !groups {
+			return errors.New("group.version is not at level 1")
 		}
 		if t.target.isKafka() && seen != len(kafka) {
 			return fmt.Errorf("%d features, want Kafka's %d", seen, len(kafka))

@@ -60,6 +60,9 @@ func (t *toolbox) dumpLog(ctx context.Context) {
 
 // stopped: after an orderly stop the last segment is as good as the closed ones.
 func (t *toolbox) stopped(ctx context.Context) {
+	if _, err := os.Stat(t.target.segment(groupTopic, 0, 0) + ".log"); err == nil { // else the section that makes them did not run
+		t.dumpOffsets(ctx)
+	}
 	for partition := range 2 {
 		bases, err := segments(filepath.Join(t.target.data, fmt.Sprintf("%s-%d", rolled, partition)))
 		if err != nil || len(bases) == 0 {

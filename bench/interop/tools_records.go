@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/troupe-broker/troupe/bench/peer"
 )
 
 // console: records go in by the console and performance producers and come out by the console consumer, by partition
@@ -39,11 +37,7 @@ func (t *toolbox) console(ctx context.Context) {
 	t.run(ctx, "kafka-console-consumer", consoleConsumer, "waits at the end of the partition",
 		args("--partition 0 --timeout-ms 1500 --command-property enable.auto.commit=false --topic tools-console --offset 9 --max-messages 1"), prints(), matches(`^Processed a total of 0 messages`))
 
-	if t.target.isKafka() {
-		t.run(ctx, "kafka-console-consumer", consoleConsumer, "with commits", args("--partition 0 --timeout-ms 20000 --topic tools-console --offset 8 --max-messages 1"), prints("nine"))
-	} else {
-		t.report.deviates(who{"kafka-console-consumer", peer.KafkaVersion}, "with commits", deviationNoGroups)
-	}
+	t.run(ctx, "kafka-console-consumer", consoleConsumer, "with commits", args("--partition 0 --timeout-ms 20000 --topic tools-console --offset 8 --max-messages 1"), prints("nine"))
 
 	t.pipe(ctx, "kafka-console-producer", consoleProducer, "3 MB with keys, over several segments", manyLines(3000),
 		args("--topic rolled --reader-property parse.key=true --reader-property key.separator=: --batch-size 16384"), lacking(`ERROR|Exception`))

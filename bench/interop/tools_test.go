@@ -15,13 +15,14 @@ func TestExpectationsTellRightOutputFromNearlyRight(t *testing.T) {
 	topic := "Topic: t\tTopicId: x\n\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\tElr: \n"
 	config := "  a.b=1 sensitive=false synonyms={X:a.b=1, Y:c=2, Z:d=3}\n"
 	dirs := `noise` + "\n" + `{"brokers":[{"broker":1,"logDirs":[{"partitions":[{"partition":"t-0","size":5,"offsetLag":0,"isFuture":false}],"error":null,"logDir":"/d"}]}],"version":1}` + "\n"
-	features := "Feature: kraft.version  SupportedMinVersion: 0  SupportedMaxVersion: 1  FinalizedVersionLevel: 1  Epoch: 7\n"
+	features := "Feature: kraft.version  SupportedMinVersion: 0  SupportedMaxVersion: 1  FinalizedVersionLevel: 1  Epoch: 7\n" +
+		"Feature: group.version  SupportedMinVersion: 0  SupportedMaxVersion: 1  FinalizedVersionLevel: 1  Epoch: 7\n"
 	var apis strings.Builder
 	apis.WriteString("127.0.0.1:9 (id: 1 rack: null isFenced: false) -> (\n")
 	for api, versions := range served {
 		fmt.Fprintf(&apis, "\t%s: %s [usable: 0],\n", api, versions)
 	}
-	apis.WriteString("\tFindCoordinator(10): UNSUPPORTED\n)\n")
+	apis.WriteString("\tAddPartitionsToTxn(24): UNSUPPORTED\n)\n")
 	batch := "baseOffset: 5 lastOffset: 6 count: 2 baseSequence: 0 isTransactional: false isControl: false deleteHorizonMs: OptionalLong.empty position: 0 magic: 2 compresscodec: none crc: 1 isvalid: true\n"
 	record := func(offset int) string {
 		return fmt.Sprintf("| offset: %d CreateTime: 1700000000000 keySize: 2 valueSize: 9 sequence: 0 headerKeys: [] key: k7 payload: v7-xxx\n", offset)
@@ -44,10 +45,10 @@ func TestExpectationsTellRightOutputFromNearlyRight(t *testing.T) {
 			"", "{}", strings.Replace(dirs, `"size":5`, `"size":0`, 1), strings.Replace(dirs, `"/d"`, `"/e"`, 1), strings.Replace(dirs, "t-0", "t-1", 1),
 			strings.Replace(dirs, `"broker":1`, `"broker":2`, 1), strings.Replace(dirs, `"error":null`, `"error":"x"`, 1),
 		}},
-		{"features", box.features(), features, []string{"Feature: x\n", strings.Replace(features, "Level: 1", "Level: 2", 1), strings.Replace(features, "kraft", "other", 1), features + strings.Replace(features, "Epoch: 7", "Epoch: 8", 1)}},
+		{"features", box.features(), features, []string{"Feature: x\n", strings.Replace(features, "Level: 1", "Level: 2", 1), strings.Replace(features, "kraft", "other", 1), strings.Replace(features, "group", "share", 1), features + strings.Replace(features, "Epoch: 7", "Epoch: 8", 1)}},
 		{"apiVersions", box.apiVersions("1"), apis.String(), []string{
 			"", strings.Replace(apis.String(), "Fetch(1): 4 to 18", "Fetch(1): 4 to 17", 1), strings.Replace(apis.String(), "Fetch(1): 4 to 18 [usable: 0],\n", "Fetch(1): UNSUPPORTED,\n", 1),
-			strings.Replace(apis.String(), "UNSUPPORTED", "0 to 99", 1), strings.Replace(apis.String(), "id: 1", "id: 2", 1), strings.Replace(apis.String(), "FindCoordinator(10): UNSUPPORTED", "Invented(99): 0", 1),
+			strings.Replace(apis.String(), "UNSUPPORTED", "0 to 99", 1), strings.Replace(apis.String(), "id: 1", "id: 2", 1), strings.Replace(apis.String(), "AddPartitionsToTxn(24): UNSUPPORTED", "Invented(99): 0", 1),
 		}},
 		{"wholeSegment", wholeSegment(5, 7), batch + record(5) + record(6), []string{
 			"", batch, batch + record(5), batch + record(6) + record(5), record(5) + record(6), strings.Replace(batch, "isvalid: true", "isvalid: false", 1) + record(5) + record(6),
