@@ -97,7 +97,6 @@ var served = map[string]string{
 
 // furtherAPIs are Kafka's other APIs: a target serves them at these versions, or not at all.
 var furtherAPIs = map[string]string{
-
 	"SaslHandshake(17)":      "0 to 1",
 	"AddPartitionsToTxn(24)": "0 to 5", "AddOffsetsToTxn(25)": "0 to 4", "EndTxn(26)": "0 to 5", "WriteTxnMarkers(27)": "1 to 2",
 	"TxnOffsetCommit(28)": "0 to 6", "DescribeAcls(29)": "1 to 3", "CreateAcls(30)": "1 to 3", "DeleteAcls(31)": "1 to 3",

@@ -20,8 +20,8 @@ const (
 	verifiableConsumer   = "VerifiableConsumer"
 )
 
-// groupTopic has two partitions with ten records each, a minute apart, the first an hour old.
-const groupTopic = "tools-grouped"
+// groupTopic outlives the section, and so does what is committed of it. It has two partitions with ten records each, a minute apart, the first an hour old.
+const groupTopic = "grouped"
 
 // groups: kafka-consumer-groups with every option, kafka-groups, and the consumers that are tools.
 func (t *toolbox) groups(ctx context.Context) {
