@@ -1,6 +1,8 @@
 package handler
 
 import (
+	"slices"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/troupe-broker/troupe/group/coord"
@@ -65,8 +67,28 @@ type topicFetch struct {
 	missing    wire.ErrorCode // there is no such topic: the coordinator is not asked
 }
 
+// once leaves out the partitions that are asked for again: the metadata of a commit may be a thousand times as large as a partition's number.
+func (g *groupFetch) once() {
+	type key struct {
+		name      string
+		id        ident.TopicID
+		partition int32
+	}
+	seen := map[key]bool{}
+	for i := range g.topics {
+		t := &g.topics[i]
+		t.partitions = slices.DeleteFunc(t.partitions, func(p int32) bool {
+			k := key{t.name, t.id, p}
+			again := seen[k]
+			seen[k] = true
+			return again
+		})
+	}
+}
+
 // fetchOffsets asks the coordinator of a group. Topics whose id is unknown are left out.
 func (c *Call) fetchOffsets(g *groupFetch, stable bool, done func(*coord.FetchOffsetsReply)) {
+	g.once()
 	cmd := &coord.FetchOffsets{
 		Version: c.Version, Group: g.name, Member: g.member, MemberEpoch: g.epoch, Client: c.coordClient(), All: g.all, RequireStable: stable,
 	}
