@@ -228,9 +228,11 @@ func (m *model) commit(c *coord.Commit) {
 			}
 			m.reached[acceptedCommit]++
 			m.mayCommit(c, t.Partitions[i], before, held)
-			o := &records.Offset{Offset: t.Partitions[i].Offset, CommitTime: m.now.Wall, ExpireTime: -1, TopicID: t.ID}
-			if c.Retention >= 0 { // its record has no place for the topic's id
-				o.ExpireTime, o.TopicID = m.now.Wall+ident.Millis(c.Retention), ident.TopicID{}
+			o := &records.Offset{
+				Offset: t.Partitions[i].Offset, LeaderEpoch: t.Partitions[i].LeaderEpoch, Metadata: t.Partitions[i].Metadata, CommitTime: m.now.Wall, ExpireTime: -1, TopicID: t.ID,
+			}
+			if c.Retention >= 0 { // its record has no place for the topic's id, nor for the leader epoch
+				o.ExpireTime, o.TopicID, o.LeaderEpoch = m.now.Wall+ident.Millis(c.Retention), ident.TopicID{}, ident.NoLeaderEpoch
 			}
 			m.commits[place{c.Group, topic, p.Partition}] = o
 		}
@@ -243,20 +245,20 @@ func (m *model) mayCommit(c *coord.Commit, p coord.CommitPartition, before coord
 	switch {
 	case c.Generation < 0:
 		if before.State != "" && before.State != "Empty" {
-			m.failf("a simple commit is accepted in state %s", before.State)
+			m.failf("invariant 35: a simple commit is accepted in state %s", before.State)
 		}
 	case before.Type == "Consumer":
 		if held == nil || c.Generation > held.MemberEpoch {
-			m.failf("a commit with epoch %d is accepted of %+v", c.Generation, held)
+			m.failf("invariant 35: a commit with epoch %d is accepted of %+v", c.Generation, held)
 		}
 		if c.Generation < held.MemberEpoch && !holds(held, c.Topics[0].ID, p.Partition, c.Generation) {
-			m.failf("a commit with epoch %d is accepted for partition %d of %+v", c.Generation, p.Partition, held)
+			m.failf("invariant 35: a commit with epoch %d is accepted for partition %d of %+v", c.Generation, p.Partition, held)
 		}
 	default:
 		last, ok := m.last(c.Group).(*records.GroupMetadata)
 		written := ok && last.Value != nil
 		if before.State != "Stable" && before.State != "PreparingRebalance" || before.State == "Stable" && !written || written && c.Generation < last.Value.Generation {
-			m.failf("a commit in generation %d is accepted in state %s, the log has %+v", c.Generation, before.State, last)
+			m.failf("invariant 35: a commit in generation %d is accepted in state %s, the log has %+v", c.Generation, before.State, last)
 		}
 	}
 }

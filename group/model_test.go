@@ -25,6 +25,7 @@ var (
 // made again; time passes; groups change their protocol; the shard is loaded anew. A naive model follows what was answered:
 //
 //   - the live state is the fold of the log, whatever a legal compaction has removed (invariant 32),
+//   - no partition is held by two members, no epoch falls and none is above its group's (invariants 33 and 34),
 //   - a commit is accepted only in the present generation or epoch (invariant 35),
 //   - a fetch returns the latest accepted commit, and only what KIP-211 lets expire is gone (invariant 36),
 //   - every request is answered once, and after a long silence nothing is left.
@@ -37,10 +38,12 @@ func TestRandomShards(t *testing.T) {
 	}
 	var reached [actions]int
 	for seed := *fromFlag; seed < *fromFlag+seeds; seed++ {
-		first := play(t, seed, &reached)
-		if seed%10 == 0 && play(t, seed, &reached) != first {
-			t.Fatalf("seed %d: two runs differ", seed)
-		}
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			first := play(t, seed, &reached)
+			if seed%10 == 0 && play(t, seed, &reached) != first {
+				t.Fatalf("seed %d: two runs differ", seed)
+			}
+		})
 	}
 	for a, n := range reached {
 		if n == 0 && seeds >= 100 {
@@ -60,6 +63,7 @@ type model struct {
 	pending map[ident.RequestID]func(coord.Answer)
 	ids     int
 	commits map[place]*records.Offset // the latest accepted
+	reigns  map[string]*reign
 	reached *[actions]int
 	trace   []string // the last commands
 	sum     hash.Hash64
@@ -97,7 +101,7 @@ func play(t *testing.T, seed uint64, reached *[actions]int) uint64 {
 	sum := fnv.New64()
 	m := &model{
 		world: newWorld(config), t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 7)), lives: map[string]int{}, sum: sum,
-		pending: map[ident.RequestID]func(coord.Answer){}, commits: map[place]*records.Offset{}, reached: reached,
+		pending: map[ident.RequestID]func(coord.Answer){}, commits: map[place]*records.Offset{}, reigns: map[string]*reign{}, reached: reached,
 	}
 	for _, name := range []string{"a", "b", "c"} {
 		m.lives[name] = 1
@@ -171,6 +175,11 @@ func (m *model) send(c coord.Command, answer func(coord.Answer)) {
 		m.pending[m.asked+1] = answer
 	}
 	m.step(c)
+	for _, r := range m.out.Replies {
+		if r.After != m.out.Proposed() {
+			m.failf("bug 152: answer %d waits for %d entries of %d", r.Request, r.After, m.out.Proposed())
+		}
+	}
 	m.take(m.out.Entries, m.out.Replies, m.out.Notes)
 }
 
@@ -179,6 +188,7 @@ func (m *model) take(entries []records.Entry, replies []coord.Reply, notes []coo
 	for _, e := range entries {
 		m.tell("    " + show(e))
 	}
+	m.rise(entries)
 	m.conversions(entries, notes)
 	for _, n := range notes {
 		m.tell("    note " + showNote(n))
@@ -249,7 +259,7 @@ func (m *model) expired(e *records.OffsetCommit, before coord.ListedGroup) {
 	}
 	if !o.TopicID.IsZero() && topicID(e.Topic, m.lives[e.Topic]) != o.TopicID { // deleted while the shard was loaded
 		if m.now.Wall-o.CommitTime < ident.Millis(m.config.OffsetsCheckInterval) {
-			m.failf("%s after %d ms", show(e), m.now.Wall-o.CommitTime)
+			m.failf("invariant 36: %s after %d ms", show(e), m.now.Wall-o.CommitTime)
 		}
 		m.reached[orphaned]++
 		delete(m.commits, at)
@@ -258,14 +268,17 @@ func (m *model) expired(e *records.OffsetCommit, before coord.ListedGroup) {
 	since := o.CommitTime
 	if before.Type == "Classic" && before.ProtocolType != "" {
 		if before.State != "Empty" && before.State != "Stable" {
-			m.failf("%s in state %s", show(e), before.State)
+			m.failf("invariant 36: %s in state %s", show(e), before.State)
 		}
 		if last, ok := m.last(e.Group).(*records.GroupMetadata); before.State == "Empty" && ok && last.Value != nil {
 			since = last.Value.StateTime
 		}
 	}
+	if m.reads(e.Group, e.Topic, before) {
+		m.failf("invariant 36: %s, and members read the topic", show(e))
+	}
 	if o.ExpireTime >= 0 || m.now.Wall-since < ident.Millis(m.config.OffsetsRetention) {
-		m.failf("%s after %d ms", show(e), m.now.Wall-since)
+		m.failf("invariant 36: %s after %d ms", show(e), m.now.Wall-since)
 	}
 	m.reached[expiredOffset]++
 	delete(m.commits, at)
@@ -303,7 +316,7 @@ func (m *model) replay() {
 	}
 	live := m.shard.Entries()
 	if diff := difference(live, m.fold(log).Entries()); diff != "" {
-		m.failf("the live state is not the fold of the log: %s", diff)
+		m.failf("invariant 32: the live state is not the fold of the log: %s", diff)
 	}
 	kept, owners, types := map[place]ident.Offset{}, map[string]string{}, map[string]records.Type{}
 	for _, e := range live {
@@ -315,6 +328,9 @@ func (m *model) replay() {
 		}
 		if c, ok := e.(*records.Current); ok {
 			m.owns(owners, c)
+			if r := m.reigns[c.Group]; r != nil && c.Value.MemberEpoch > r.epoch {
+				m.failf("invariant 34: %s, the group epoch is %d", show(c), r.epoch)
+			}
 		}
 		if c, ok := e.(*records.OffsetCommit); ok {
 			kept[place{c.Group, c.Topic, c.Partition}] = c.Value.Offset
@@ -322,11 +338,11 @@ func (m *model) replay() {
 	}
 	for at, o := range m.commits {
 		if offset, ok := kept[at]; !ok || offset != o.Offset {
-			m.failf("the commit %v = %d is gone, there is %d", at, o.Offset, offset)
+			m.failf("invariant 36: the commit %v = %d is gone, there is %d", at, o.Offset, offset)
 		}
 	}
 	if len(kept) != len(m.commits) {
-		m.failf("%d commits are kept of %d", len(kept), len(m.commits))
+		m.failf("invariant 36: %d commits are kept of %d", len(kept), len(m.commits))
 	}
 }
 
@@ -336,7 +352,7 @@ func (m *model) owns(owners map[string]string, c *records.Current) {
 		for _, p := range t.Partitions {
 			name := fmt.Sprintf("%q %x-%d", c.Group, t.Topic, p)
 			if other, ok := owners[name]; ok {
-				m.failf("%s is held by %s and by %s", name, other, c.Member)
+				m.failf("invariant 33: %s is held by %s and by %s", name, other, c.Member)
 			}
 			owners[name] = c.Member
 		}
@@ -427,12 +443,12 @@ func (m *model) fetch(name string) {
 		}
 		for _, t := range reply.Topics {
 			for _, p := range t.Partitions {
-				want := ident.NoOffset
+				want := coord.FetchedOffset{Partition: p.Partition, Offset: ident.NoOffset, LeaderEpoch: ident.NoLeaderEpoch}
 				if o := m.commits[place{name, t.Name, p.Partition}]; o != nil && (m.lives[t.Name] == 0 || o.TopicID.IsZero() || o.TopicID == topicID(t.Name, m.lives[t.Name])) {
-					want = o.Offset
+					want.Offset, want.LeaderEpoch, want.Metadata = o.Offset, o.LeaderEpoch, o.Metadata
 				}
-				if p.Offset != want {
-					m.failf("fetched %q %s-%d = %d, want %d", name, t.Name, p.Partition, p.Offset, want)
+				if p != want {
+					m.failf("invariant 36: fetched %q %s: %+v, want %+v", name, t.Name, p, want)
 				}
 			}
 		}

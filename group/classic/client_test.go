@@ -278,7 +278,7 @@ func (c *client) heartbeat() {
 // expectFenced: only the current generation is served (invariant 35).
 func (m *model) expectFenced(generation int32, code wire.ErrorCode) {
 	if code == wire.NoError && generation != m.life.g.Generation() {
-		panic(fmt.Sprintf("generation %d is served, it is %d", generation, m.life.g.Generation()))
+		panic(fmt.Sprintf("invariant 35: generation %d is served, it is %d", generation, m.life.g.Generation()))
 	}
 }
 
@@ -305,7 +305,7 @@ func (m *model) commit(c *coord.Commit) {
 			return
 		}
 	}
-	panic(fmt.Sprintf("%s commits in %s", c.Member, g.Draw()))
+	panic(fmt.Sprintf("invariant 35: %s commits in %s", c.Member, g.Draw()))
 }
 
 // leave says farewell. A static member says nothing.

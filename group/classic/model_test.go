@@ -350,7 +350,7 @@ func (m *model) fair(r *coord.Reply) error {
 func (m *model) check() error {
 	l := m.life
 	if l.g.Generation() < l.gen {
-		return fmt.Errorf("generation %d after %d", l.g.Generation(), l.gen)
+		return fmt.Errorf("invariant 34: generation %d after %d", l.g.Generation(), l.gen)
 	}
 	l.gen = l.g.Generation()
 	return errors.Join(m.answered(), m.folds(), m.lawful(), m.disjoint())
@@ -387,13 +387,13 @@ func (m *model) folds() error {
 		for _, e := range log {
 			next := e.(*records.GroupMetadata).Value
 			if v != nil && next.Generation < v.Generation {
-				return fmt.Errorf("the log says generation %d after %d", next.Generation, v.Generation)
+				return fmt.Errorf("invariant 34: the log says generation %d after %d", next.Generation, v.Generation)
 			}
 			v = next
 		}
 	}
 	if !reflect.DeepEqual(v, l.g.Entry()) {
-		return fmt.Errorf("the log says %v, the group %v", v, l.g.Entry())
+		return fmt.Errorf("invariant 32: the log says %v, the group %v", v, l.g.Entry())
 	}
 	if state := l.g.State(); v == nil || state != classic.Stable && state != classic.Empty {
 		return nil
@@ -401,17 +401,17 @@ func (m *model) folds() error {
 	again := classic.New("g")
 	again.Apply(v)
 	if a, b := again.Describe(), l.g.Describe(); !reflect.DeepEqual(a, b) {
-		return fmt.Errorf("loaded it is %v, living %v", a, b)
+		return fmt.Errorf("invariant 32: loaded it is %v, living %v", a, b)
 	}
 	if a, b := again.EmptySince(), l.g.EmptySince(); a != b {
-		return fmt.Errorf("loaded it is empty since %d, living since %d", a, b)
+		return fmt.Errorf("invariant 32: loaded it is empty since %d, living since %d", a, b)
 	}
 	if again.Expiry() != l.g.Expiry() || again.Generation() != l.g.Generation() || again.Leader() != l.g.Leader() {
-		return errors.New("loaded and living differ")
+		return errors.New("invariant 32: loaded and living differ")
 	}
 	for _, topic := range topicNames {
 		if again.Subscribed(topic) != l.g.Subscribed(topic) {
-			return fmt.Errorf("loaded and living differ in the subscription to %s", topic)
+			return fmt.Errorf("invariant 32: loaded and living differ in the subscription to %s", topic)
 		}
 	}
 	return nil
@@ -438,7 +438,7 @@ func (m *model) disjoint() error {
 	for _, v := range m.life.g.Entry().Members {
 		for _, p := range v.Assignment {
 			if other, ok := owner[p]; ok {
-				return fmt.Errorf("partition %c has %s and %s", p, other, v.Member)
+				return fmt.Errorf("invariant 33: partition %c has %s and %s", p, other, v.Member)
 			}
 			owner[p] = v.Member
 		}

@@ -384,12 +384,12 @@ func (m *model) commit() {
 	switch {
 	case !member && m.g.Empty() && request.Generation < 0:
 	case !member || current == nil:
-		m.fail("a commit of %s, who is no member, was accepted", c.id)
+		m.fail("invariant 35: a commit of %s, who is no member, was accepted", c.id)
 	case current.MemberEpoch == request.Generation:
 	default:
 		for _, p := range partsOf(c.used) {
 			if epoch, ok := epochOf(current, p); !ok || epoch > request.Generation {
-				m.fail("a commit of %s with epoch %d was accepted for %v", c.id, request.Generation, p)
+				m.fail("invariant 35: a commit of %s with epoch %d was accepted for %v", c.id, request.Generation, p)
 			}
 		}
 	}
@@ -429,13 +429,13 @@ func (m *model) verify() {
 		for p := range c.used {
 			for id, current := range currents {
 				if _, ok := epochOf(current, p); ok && id != c.id {
-					m.fail("%s uses partition %s-%d, which %s has", c.id, nameOf(p.topic), p.index, id)
+					m.fail("invariant 33: %s uses partition %s-%d, which %s has", c.id, nameOf(p.topic), p.index, id)
 				}
 			}
 		}
 	}
 	if m.heard > m.g.Epoch() {
-		m.fail("somebody was told epoch %d, the group epoch is %d", m.heard, m.g.Epoch())
+		m.fail("invariant 34: somebody was told epoch %d, the group epoch is %d", m.heard, m.g.Epoch())
 	}
 }
 

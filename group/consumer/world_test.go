@@ -120,7 +120,7 @@ func (w *world) check(t *testing.T, r *rand.Rand) {
 	for _, chance := range []float64{0, 0.5, 1} {
 		g := fold(compact(w.log, r, chance))
 		if got := showAll(g.Entries()); got != want {
-			t.Fatalf("the live state is not the fold of the log\nlive\n%sfold\n%s", want, got)
+			t.Fatalf("invariant 32: the live state is not the fold of the log\nlive\n%sfold\n%s", want, got)
 		}
 		if g.Blank() {
 			continue
@@ -128,13 +128,13 @@ func (w *world) check(t *testing.T, r *rand.Rand) {
 		out := coord.Out{Timers: coord.NewTimers()}
 		g.Loaded(w.now, &w.config, w.topics, &out)
 		if err := g.Check(); err != nil {
-			t.Fatalf("after a load: %v", err)
+			t.Fatalf("invariant 32: after a load: %v", err)
 		}
 		if !slices.Equal(g.Members(), w.g.Members()) {
-			t.Fatalf("a load of a sound log fences members: %v of %v are left", g.Members(), w.g.Members())
+			t.Fatalf("invariant 32: a load of a sound log fences members: %v of %v are left", g.Members(), w.g.Members())
 		}
 		if !strings.Contains(want, "regex") && g.Epoch() != w.g.Epoch() {
-			t.Fatalf("a load of a sound log moves the group epoch from %d to %d", w.g.Epoch(), g.Epoch())
+			t.Fatalf("invariant 32: a load of a sound log moves the group epoch from %d to %d", w.g.Epoch(), g.Epoch())
 		}
 	}
 	entries := w.g.Entries()
