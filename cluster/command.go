@@ -65,7 +65,7 @@ type NewTopic struct {
 	Assignment        []Assignment  // manual placement; then both numbers above must be -1
 	Configs           []ConfigValue
 	// Internal is for a topic that brokers make for themselves: it takes as many replicas as there are live brokers when there are fewer than
-	// ReplicationFactor, and its configs are not judged as a user's would be.
+	// ReplicationFactor.
 	Internal bool
 }
 

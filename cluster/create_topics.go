@@ -70,7 +70,7 @@ func (p *topicPlan) create(t NewTopic) (CreatedTopic, *Error) {
 	if limit := p.c.options.TopicsMax; p.image.TopicCount() >= limit {
 		return CreatedTopic{}, refuse(wire.PolicyViolation, "the cluster has %d topics, and that is its limit", limit)
 	}
-	configs, err := topicConfigs(t.Configs, t.Internal)
+	configs, err := topicConfigs(t.Configs)
 	if err != nil {
 		return CreatedTopic{}, err
 	}
@@ -241,16 +241,13 @@ func (p *topicPlan) take(records []Record, partitions int) {
 }
 
 // topicConfigs checks the overrides of a new topic. Of several values for one name the last counts, as in Kafka.
-func topicConfigs(values []ConfigValue, internal bool) (config.Set, *Error) {
+func topicConfigs(values []ConfigValue) (config.Set, *Error) {
 	var entries []config.Entry
 	for _, v := range values {
 		if v.Value == nil {
 			return nil, refuse(wire.InvalidConfig, "config %s has no value", v.Name)
 		}
 		text, err := config.Topic().Normalise(v.Name, *v.Value)
-		if internal {
-			text, err = *v.Value, nil
-		}
 		if err != nil {
 			return nil, refuse(wire.InvalidConfig, "%v", err)
 		}

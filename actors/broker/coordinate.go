@@ -115,6 +115,9 @@ func (p *ports) OffsetsTopic(answer func(*cluster.Image, wire.ErrorCode)) {
 	})
 }
 
+// segmentBytesMin is the least segment.bytes that a topic may have; offsets.topic.segment.bytes may be less.
+const segmentBytesMin = 1 << 20
+
 // newOffsetsTopic is the command that makes the topic of the coordinators.
 func (s *shared) newOffsetsTopic() *cluster.CreateTopics {
 	v := s.settings.Load().Groups
@@ -129,7 +132,7 @@ func (s *shared) newOffsetsTopic() *cluster.CreateTopics {
 			Configs: []cluster.ConfigValue{
 				{Name: "cleanup.policy", Value: new("compact")},
 				{Name: "compression.type", Value: new("producer")},
-				{Name: "segment.bytes", Value: new(strconv.Itoa(int(v.SegmentBytes)))},
+				{Name: "segment.bytes", Value: new(strconv.Itoa(int(max(v.SegmentBytes, segmentBytesMin))))},
 			},
 		}},
 	}

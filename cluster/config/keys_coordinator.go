@@ -42,7 +42,7 @@ var coordinatorKeys = []Key{
 	},
 	{
 		Name: "offsets.topic.segment.bytes", Type: Int, Default: "104857600", Unit: Bytes, Class: Honoured, Check: atLeast(1),
-		Doc: "Segment size of the offsets topic.",
+		Doc: "Segment size of the offsets topic; less than 1 MiB counts as 1 MiB.",
 	},
 	{
 		Name: "offsets.topic.compression.codec", Type: Int, Default: "0", Class: Honoured, Check: between(0, 4),
