@@ -46,7 +46,7 @@ func TestRandomShards(t *testing.T) {
 		})
 	}
 	for a, n := range reached {
-		if n == 0 && seeds >= 100 {
+		if n == 0 && seeds >= 100 && !t.Failed() {
 			t.Errorf("no run reached %q: the test does not test it", actionNames[a])
 		}
 	}
@@ -98,6 +98,9 @@ func play(t *testing.T, seed uint64, reached *[actions]int) uint64 {
 	t.Helper()
 	config := coord.DefaultConfig()
 	config.OffsetsRetention = 3 * 3_600_000
+	if seed%2 == 1 { // as short as a rebalance
+		config.OffsetsRetention, config.OffsetsCheckInterval = 30_000, 5_000
+	}
 	sum := fnv.New64()
 	m := &model{
 		world: newWorld(config), t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 7)), lives: map[string]int{}, sum: sum,
@@ -152,7 +155,7 @@ func (m *model) turn() {
 	case 6, 7:
 		m.pass(m.rng.Int64N(90_000))
 	case 8:
-		m.pass(m.rng.Int64N(2 * 3_600_000))
+		m.pass(m.rng.Int64N(m.config.OffsetsRetention * 2 / 3))
 	case 9, 10, 11, 12:
 		m.pass(m.rng.Int64N(3_000))
 	case 13, 14:
@@ -392,7 +395,7 @@ func compact(rng *rand.Rand, log []records.Entry) []records.Entry {
 // silence waits until every session and every offset has ended: nothing may be left, and nobody may still wait for an answer.
 func (m *model) silence() {
 	for range 8 {
-		m.pass(m.config.OffsetsRetention)
+		m.pass(3 * 3_600_000)
 	}
 	m.replay()
 	if left := m.shard.Entries(); len(left) > 0 {
