@@ -218,7 +218,7 @@ func readLines(fs FS, dir, name string, flags bool) (lines []markLine, found boo
 		return lines, true, nil
 	}
 	if !passable(err) {
-		return nil, false, err
+		return nil, false, fmt.Errorf("%s: %w", name+suffixSealed, err)
 	}
 	if b, err = readFile(fs, filepath.Join(dir, name)); err == nil {
 		lines, err = decodeMarks(b, markColumns{})
@@ -227,7 +227,7 @@ func readLines(fs FS, dir, name string, flags bool) (lines []markLine, found boo
 		return lines, true, nil
 	}
 	if !passable(err) {
-		return nil, false, err
+		return nil, false, fmt.Errorf("%s: %w", name, err)
 	}
 	return nil, false, nil
 }

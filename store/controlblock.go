@@ -68,7 +68,7 @@ func decodeControl(b []byte) (controlFound, error) {
 		return controlFound{}, nil
 	}
 	if version := binary.LittleEndian.Uint32(b[len(controlMagic):]); version != controlVersion {
-		return controlFound{}, fmt.Errorf("control block of version %d, this broker reads %d: %w", version, controlVersion, ErrNewerFormat)
+		return controlFound{}, fmt.Errorf("%s: version %d, this broker reads %d: %w", controlFile, version, controlVersion, ErrNewerFormat)
 	}
 	boot := b[len(controlMagic)+4:][:bootIDBytes]
 	n := 0

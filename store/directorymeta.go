@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 )
 
@@ -26,7 +27,7 @@ func (n *opening) readMeta() error {
 	}
 	m, err := decodeMeta(b)
 	if errors.Is(err, ErrNewerFormat) {
-		return err
+		return fmt.Errorf("%s: %w", metaFile, err)
 	}
 	if err != nil {
 		return coded(CodeMeta, err, "%s is damaged: %v; restore the file from a backup, or move the data directory away to begin anew", path, err)

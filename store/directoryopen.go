@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/troupe-broker/troupe/wire/ident"
 )
@@ -114,6 +115,8 @@ func (n *opening) refused(err error, doing string) error {
 		return nil
 	case errors.As(err, &known):
 		return err
+	case errors.Is(err, syscall.EROFS):
+		return coded(CodeNoPermission, err, "%s the data directory %s: %v; mount it so that it can be written, or name another data directory", doing, path, err)
 	case errors.Is(err, fs.ErrPermission):
 		return coded(CodeNoPermission, err, "%s the data directory %s: %v; give the broker's user the right to write there", doing, path, err)
 	case errors.Is(err, ErrNewerFormat):
@@ -211,8 +214,9 @@ func (n *opening) readLogs() error {
 			continue
 		}
 		switch err := n.readLog(tp, path); {
-		case isObstructed(err):
-			// Whoever opens the log hears of it; its marks are kept until then.
+		case isObstructed(err), errors.Is(err, ErrNewerFormat):
+			// Whoever opens the log hears of it, and the others are served; its marks
+			// are kept until then.
 			d.logs[tp] = &entry{standing: &standing{}, found: true}
 		case err != nil:
 			return err

@@ -313,7 +313,7 @@ func (r *RaftLog) load() (s RaftState, found bool, err error) {
 		}
 		h, err := decodeRaftHead(b)
 		if errors.Is(err, ErrNewerFormat) {
-			return s, false, err
+			return s, false, fmt.Errorf("%s: %w", filepath.Base(f.Name()), err)
 		}
 		if err != nil {
 			continue
