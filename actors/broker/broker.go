@@ -70,7 +70,8 @@ func Start(o Options, w World) (*Broker, error) {
 		for _, s := range b.sockets {
 			err = errors.Join(err, s.Close())
 		}
-		return nil, errors.Join(err, dir.Close(false, ident.NoBrokerEpoch))
+		// No log was opened yet: a directory that was clean is so again.
+		return nil, errors.Join(err, dir.Close(opened.Mode == store.RecoverClean, opened.CleanEpoch))
 	}
 	raft, machine, err := b.openMetadata(dir, &values)
 	if err != nil {
