@@ -82,6 +82,7 @@ func (g *Group) tidy(m *member) {
 
 func (g *Group) forget(m *member) {
 	g.said -= sizeOf(m.sub)
+	g.tally.add(m.sub, -1)
 	g.ids = remove(g.ids, m.id)
 	if m.sub.Instance != nil && g.statics[*m.sub.Instance] == m.id {
 		delete(g.statics, *m.sub.Instance)
@@ -98,6 +99,7 @@ func (g *Group) forget(m *member) {
 
 func (g *Group) remember(m *member) {
 	g.said += sizeOf(m.sub)
+	g.tally.add(m.sub, 1)
 	g.ids = insert(g.ids, m.id)
 	if m.sub.Instance != nil {
 		g.statics[*m.sub.Instance] = m.id

@@ -27,6 +27,7 @@ type Group struct {
 	unsettled int                   // members that are not stable at the target epoch; those that have left for a while do not count
 	classics  int                   // members that speak the classic protocol
 	said      int                   // bytes of the subscriptions
+	tally     tally                 // what they want
 
 	// Soft state.
 	compiled  map[string]*regexp.Regexp // of the subscribed patterns
@@ -61,7 +62,7 @@ type member struct {
 func New(id string) *Group {
 	return &Group{
 		id: id, members: make(map[string]*member), regexes: make(map[string]*records.Resolved), statics: make(map[string]string),
-		holders: make(map[partition]*member), compiled: make(map[string]*regexp.Regexp),
+		holders: make(map[partition]*member), compiled: make(map[string]*regexp.Regexp), tally: newTally(),
 	}
 }
 
@@ -117,16 +118,6 @@ func (g *Group) State() string {
 		}
 	}
 	return "Stable"
-}
-
-// Subscribed tells whether a member subscribes to the topic, by name or by a regular expression.
-func (g *Group) Subscribed(topic string) bool {
-	for _, id := range g.ids {
-		if g.wants(g.members[id].sub, topic) {
-			return true
-		}
-	}
-	return false
 }
 
 // wants tells whether a subscription covers the topic.

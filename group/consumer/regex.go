@@ -72,13 +72,7 @@ func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), 200)], ""
 
 // patterns lists what the members subscribe to, ascending.
 func (g *Group) patterns() []string {
-	seen := make(map[string]bool)
-	for _, id := range g.ids {
-		if r := g.members[id].sub.Regex; r != nil {
-			seen[*r] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(seen))
+	return slices.Sorted(maps.Keys(g.tally.regexes))
 }
 
 // resolve finds the topics that patterns match, internal ones left out, and writes what changed. It tells whether something did.
@@ -128,13 +122,8 @@ func (g *Group) program(pattern string) *regexp.Regexp {
 
 // releaseRegex forgets what a pattern matches when nobody subscribes to it any more.
 func (g *Group) releaseRegex(pattern *string, out *coord.Out) {
-	if pattern == nil {
+	if pattern == nil || g.tally.regexes[*pattern] > 0 {
 		return
-	}
-	for _, id := range g.ids {
-		if sameText(g.members[id].sub.Regex, pattern) {
-			return
-		}
 	}
 	delete(g.compiled, *pattern)
 	if g.regexes[*pattern] != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"strings"
 
@@ -90,12 +91,7 @@ func (g *Group) assignor(cfg *coord.Config) string {
 	}
 	best, most := cfg.Assignors[0], 0
 	for _, name := range cfg.Assignors {
-		votes := 0
-		for _, id := range g.ids {
-			if a := g.members[id].sub.Assignor; a != nil && *a == name {
-				votes++
-			}
-		}
+		votes := g.tally.assignors[name]
 		if votes > most {
 			best, most = name, votes
 		}
@@ -129,19 +125,10 @@ func (g *Group) topicIDs(topics coord.Topics, sub *records.Subscription) []ident
 
 // metadataHash is a number that changes with what the group subscribes to of the topics that exist: names, ids, partitions, racks. 0: nothing.
 func (g *Group) metadataHash(topics coord.Topics) int64 {
-	var names []string
-	var last *records.Subscription
-	for _, id := range g.ids {
-		sub := g.members[id].sub
-		if last != nil && sameTopics(last, sub) {
-			continue
-		}
-		last = sub
-		names = append(names, sub.Topics...)
-		if sub.Regex != nil {
-			if resolved := g.regexes[*sub.Regex]; resolved != nil {
-				names = append(names, resolved.Topics...)
-			}
+	names := slices.Collect(maps.Keys(g.tally.topics))
+	for pattern := range g.tally.regexes {
+		if resolved := g.regexes[pattern]; resolved != nil {
+			names = append(names, resolved.Topics...)
 		}
 	}
 	slices.SortFunc(names, strings.Compare)
