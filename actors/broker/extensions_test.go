@@ -21,6 +21,7 @@ import (
 	"github.com/troupe-broker/troupe/actors/runtime"
 	"github.com/troupe-broker/troupe/cluster/config"
 	"github.com/troupe-broker/troupe/store"
+	"github.com/troupe-broker/troupe/store/storetest"
 )
 
 // heard is what the observers of this test binary have heard, as words.
@@ -66,6 +67,8 @@ func (recorder) Receive(_ *actors.Ctx, msg any) error {
 		hear("appended %s-%d %d records to %d", f.Topic, f.Partition, f.Records, f.End)
 	case *actors.ConnectionOpened:
 		hear("opened %v %s", f.Client != "", f.Listener)
+	case *actors.DirectoryLost:
+		hear("lost %s: %s", f.Path, f.Reason)
 	case *actors.ConnectionClosed:
 		hear("closed %s", f.Listener)
 	default:
@@ -77,6 +80,11 @@ func (recorder) Receive(_ *actors.Ctx, msg any) error {
 // startObserved starts a broker with extension actors. Only a bug that would end the process fails the test.
 func startObserved(t *testing.T, dir string, enabled []string, settings map[string]string) (*running, error) {
 	t.Helper()
+	return startObservedOn(t, store.OS(), dir, enabled, settings)
+}
+
+func startObservedOn(t *testing.T, fs store.FS, dir string, enabled []string, settings map[string]string) (*running, error) {
+	t.Helper()
 	log := zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.ErrorLevel)
 	sys := runtime.NewSystem(runtime.Options{Log: log, OnBug: func(b *runtime.Blame) {
 		if b.Decision == runtime.Exit {
@@ -86,7 +94,7 @@ func startObserved(t *testing.T, dir string, enabled []string, settings map[stri
 	b, err := broker.Start(broker.Options{
 		Static: config.SetOf(config.Entry{Name: "log.dir", Value: dir}, config.Entry{Name: "listeners", Value: "PLAINTEXT://127.0.0.1:0"}),
 		Actors: enabled, ActorSettings: settings,
-	}, broker.World{FS: store.OS(), System: sys, Rand: rand.Reader, Log: log, BuildVersion: "test", Listen: broker.ListenTCP})
+	}, broker.World{FS: fs, System: sys, Rand: rand.Reader, Log: log, BuildVersion: "test", Listen: broker.ListenTCP})
 	if err != nil {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
@@ -158,6 +166,41 @@ func TestObserversHearTheBrokerAndCannotHarmIt(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Logf("heard\n%s", all)
+	}
+}
+
+func TestObserversHearOnceThatADirectoryIsLost(t *testing.T) {
+	disk, dir := storetest.Faults(store.OS()), t.TempDir()
+	r, err := startObservedOn(t, disk, dir, []string{"observer.recorder"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.harmed = true
+	r.createTopic("gone", 3)
+	c := r.raw()
+	for partition := range int32(3) {
+		c.fill("gone", partition, 1, 100)
+	}
+	if all := heardAll(); strings.Contains(all, "lost "+dir) {
+		t.Fatalf("a sound directory is told to be lost:\n%s", all)
+	}
+	disk.Add("sync *: EIO")
+	disk.Add("syncfs *: EIO")
+	for partition := range int32(3) { // each of its replicas meets it
+		if p := c.produced(produce(9, -1, "gone", partition, batch("x"))); p.ErrorCode != 56 {
+			t.Fatalf("error %d, want KAFKA_STORAGE_ERROR", p.ErrorCode)
+		}
+	}
+	await(t, "the observer hears of the loss", func() bool { return strings.Contains(heardAll(), "lost "+dir+": ") })
+	r.stop()
+	lost := ""
+	for line := range strings.Lines(heardAll()) {
+		if strings.HasPrefix(line, "lost "+dir) {
+			lost += line
+		}
+	}
+	if strings.Count(lost, "lost "+dir) != 1 || !strings.Contains(lost, "input/output error") {
+		t.Errorf("heard %q, want one loss with its cause", lost)
 	}
 }
 
