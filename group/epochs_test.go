@@ -9,45 +9,44 @@ import (
 	"github.com/troupe-broker/troupe/group/records"
 )
 
-// reign is the epoch of a group, or its generation, as the log has it.
-type reign struct {
-	epoch   int32
-	classic bool
-	vacant  bool // a generation without members: whoever comes may begin at the beginning
-}
-
-// rise follows the epochs of a step: they do not fall, not even when a group changes its protocol, unless it has no members then (invariant 34).
+// rise follows the epochs of groups, or their generations: they do not fall, not even when a group changes its protocol, unless no member comes along
+// (invariant 34).
 func (m *model) rise(entries []records.Entry) {
-	if m.reigns == nil {
+	if m.epochs == nil {
 		return // the log was not ours from its beginning
 	}
 	for i, e := range entries {
 		name := e.GroupID()
-		r := m.reigns[name]
+		epoch, ok := m.epochs[name]
+		along := func(is func(records.Entry) bool) bool { // later in the step
+			return slices.ContainsFunc(entries[i:], func(e records.Entry) bool { return e.GroupID() == name && !e.Tombstone() && is(e) })
+		}
 		switch e := e.(type) {
 		case *records.GroupMetadata:
 			switch {
 			case e.Value != nil:
-				if r != nil && e.Value.Generation < r.epoch {
-					m.failf("invariant 34: generation %d after %d", e.Value.Generation, r.epoch)
+				if e.Value.Generation < epoch {
+					m.failf("invariant 34: generation %d after %d", e.Value.Generation, epoch)
 				}
-				m.reigns[name] = &reign{epoch: e.Value.Generation, classic: true, vacant: len(e.Value.Members) == 0}
-			case r != nil && r.vacant:
-				delete(m.reigns, name)
+				m.epochs[name] = e.Value.Generation
+			case !along(func(e records.Entry) bool {
+				member, ok := e.(*records.ConsumerMember)
+				return ok && member.Value.Classic != nil
+			}):
+				delete(m.epochs, name) // it was deleted, or is made anew
 			}
 		case *records.ConsumerGroup:
-			if e.Value != nil {
-				if r != nil && e.Value.Epoch < r.epoch {
-					m.failf("invariant 34: epoch %d after %d", e.Value.Epoch, r.epoch)
+			switch {
+			case e.Value != nil:
+				if e.Value.Epoch < epoch {
+					m.failf("invariant 34: epoch %d after %d", e.Value.Epoch, epoch)
 				}
-				m.reigns[name] = &reign{epoch: e.Value.Epoch}
-			} else if !slices.ContainsFunc(entries[i:], func(e records.Entry) bool {
-				return e.Type() == records.TypeGroupMetadata && e.GroupID() == name && !e.Tombstone()
-			}) {
-				delete(m.reigns, name) // it was deleted
+				m.epochs[name] = e.Value.Epoch
+			case !along(func(e records.Entry) bool { return e.Type() == records.TypeGroupMetadata }):
+				delete(m.epochs, name)
 			}
 		case *records.Target:
-			if e.Value != nil && (r == nil || e.Value.Epoch > r.epoch) {
+			if e.Value != nil && (!ok || e.Value.Epoch > epoch) {
 				m.failf("invariant 34: %s, above the group epoch", show(e))
 			}
 		case *records.ConsumerMember, *records.Current, *records.OffsetCommit, *records.PartitionMetadata, *records.Regex, *records.TargetMember:
