@@ -9,10 +9,12 @@ GOLANGCI    := $(shell $(GO) env GOPATH)/bin/golangci-lint
 LINT_VERSION := v2.15.0
 SEED        ?=
 SEEDS       ?= 200
+MUTANTS     ?= .
+MUTANT_SEEDS ?= 10000
 FUZZ        ?= .
 FUZZ_TIME   ?= 20s
 
-.PHONY: help build test race lint layout golden fuzz sim interop interop-all chaos bench ci
+.PHONY: help build test race lint layout golden fuzz sim mutants interop interop-all chaos bench ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -46,6 +48,9 @@ fuzz: ## each fuzz target for FUZZ_TIME; FUZZ=regexp chooses
 
 sim: ## the broker in the simulated world: SEEDS=n worlds, or one with SEED=n
 	$(GO) test -count=1 ./actors/sim -args $(if $(SEED),-seed=$(SEED),-seeds=$(SEEDS))
+
+mutants: ## put known bugs into the broker, one by one, and run worlds until each is found: hours; MUTANTS=regexp chooses
+	$(GO) test -count=1 -timeout 0 -v ./actors/sim -run '^TestMutants$$' -args -mutants='$(MUTANTS)' -mutant-seeds=$(MUTANT_SEEDS)
 
 interop: ## real clients and Kafka's own tools, the smoke part (at most ten minutes)
 	$(GO) run ./bench/interop
