@@ -32,6 +32,7 @@ type client struct {
 	topics           []string
 	protocols        []string
 	session, rebound int32
+	busy             bool // it sends heartbeats, and does not rejoin for as long as it may
 
 	phase      phase
 	member     string
@@ -51,6 +52,9 @@ func (c *client) decide() {
 	}
 	c.session = int32(1000 + r.IntN(5000))
 	c.rebound = int32(1000 + r.IntN(5000))
+	if c.busy {
+		c.rebound = 600_000
+	}
 }
 
 func (c *client) start() {
@@ -249,6 +253,12 @@ func (c *client) heartbeat() {
 			case r.Code == wire.UnknownMemberID:
 				c.member = ""
 				c.join()
+			case c.busy:
+				m.after(int64(c.rebound)-10_000, func() {
+					if c.attempt == attempt {
+						c.join()
+					}
+				})
 			default:
 				c.join()
 			}

@@ -107,6 +107,8 @@ func (g *Group) Check(timers *coord.Timers) error {
 			return fmt.Errorf("the timer of %s is set=%v due=%d, believed set=%v due=%d deadline=%d", m.id, set, due, m.timerSet, m.timerDue, m.deadline)
 		case !set && !m.joining && !m.syncing && g.state != Dead:
 			return fmt.Errorf("%s has no timer and waits for nothing", m.id)
+		case !set && m.fresh && g.state != Dead:
+			return fmt.Errorf("%s is fresh and has no timer: its client may be gone", m.id)
 		}
 	}
 	_, join := timers.Due(g.key(coord.TimerJoin))

@@ -96,6 +96,7 @@ func newModel(seed uint64) *model {
 		if c.version > 4 && m.chance(50) {
 			c.instance = "i" + c.name
 		}
+		c.busy = i == 0 && seed%16 == 5
 		c.decide()
 		m.clients = append(m.clients, c)
 		m.after(int64(m.rng.IntN(500)), c.start)
@@ -171,9 +172,9 @@ func (m *model) run() error {
 			c.die()
 		}
 	}
-	// Nothing may take longer than the five minutes of a fresh member whose client died, and the rounds that follow.
+	// Nothing may take longer than the five minutes of a fresh member whose client died, and the rounds that follow; a busy one holds up rounds for longer.
 	var err error
-	for m.now < end+700_000 {
+	for m.now < end+700_000 || m.clients[0].busy && m.now < end+3_000_000 {
 		if err := m.until(m.now + 5000); err != nil {
 			return err
 		}

@@ -330,10 +330,43 @@ func (m *model) send(c *client) {
 		request.Owned = ownedOf(c.used)
 	}
 	c.reply, c.full, c.changed = m.heartbeat(request), false, false
+	if c.reply.Code == wire.NoError {
+		m.waitsForSomebody(request)
+	}
 	if m.r.IntN(2) == 0 {
 		m.committed = len(m.log)
 	}
 	c.waits, c.after = true, m.out.Proposed()
+}
+
+// waitsForSomebody: nobody waits for a member that has just joined, as it uses nothing; and one that was heard of, and is told to wait for partitions, waits
+// for some that another member has.
+func (m *model) waitsForSomebody(request *coord.ConsumerHeartbeat) {
+	id, currents := request.Member, m.currents()
+	switch current := currents[id]; {
+	case current == nil:
+		return
+	case current.State == records.MemberUnrevoked && request.MemberEpoch == 0:
+		m.fail("%s joins, and has to give up %v", id, current.Revoking)
+	case current.State != records.MemberUnreleased:
+		return
+	}
+	for _, e := range m.g.Entries() {
+		target, ok := e.(*records.TargetMember)
+		if !ok || target.Member != id {
+			continue
+		}
+		for _, t := range target.Value.Topics {
+			for _, p := range t.Partitions {
+				for other, current := range currents {
+					if _, has := epochOf(current, part{t.Topic, p}); has && other != id {
+						return
+					}
+				}
+			}
+		}
+	}
+	m.fail("%s waits, and nobody has what it waits for", id)
 }
 
 func (m *model) hear(c *client, r *coord.ConsumerHeartbeatReply) {
