@@ -23,7 +23,8 @@ func newDump(s *session) *cobra.Command {
 		Long: "Print files of a data directory. A broker is not needed, and nothing is written. A directory stands for the files\n" +
 			"right in it that can be read. Damage is reported with its place, and makes the exit code 1.\n\n" +
 			"Of a partition: segments (*.log), indexes (*.index, *.timeindex), producer snapshots (*.snapshot), leader-epoch-checkpoint,\n" +
-			"partition.metadata. Of the directory: meta.properties, *-checkpoint; in raft/ the metadata log (*.raftlog).",
+			"partition.metadata. Of the directory: meta.properties, *-checkpoint, *-checkpoint.sealed, control-block, .lock,\n" +
+			".kafka_cleanshutdown, io-error; in raft/ the metadata log (*.raftlog).",
 		Example: "  troupe dump troupe-data/orders-0/00000000000000000000.log --records\n" +
 			"  troupe dump troupe-data/orders-0 --check -o json\n" +
 			"  troupe dump troupe-data/raft",

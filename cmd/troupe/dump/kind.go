@@ -21,8 +21,14 @@ const (
 	Offsets    Kind = "checkpoint"
 	Properties Kind = "properties"
 	Raft       Kind = "raft"
+	Sealed     Kind = "sealed-checkpoint"
+	Control    Kind = "control-block"
+	Notes      Kind = "note"
 	Unknown    Kind = ""
 )
+
+// cleanName is the file that says that the broker was stopped in order.
+const cleanName = ".kafka_cleanshutdown"
 
 // setAside are the suffixes of files that the broker put out of service or was about to put into it.
 var setAside = []string{".deleted", ".cleaned", ".swap", ".copy"}
@@ -44,6 +50,12 @@ func KindOf(path string) (kind Kind, base int64) {
 		return Offsets, 0
 	case name == "meta.properties" || name == "partition.metadata":
 		return Properties, 0
+	case strings.HasSuffix(name, "-checkpoint.sealed"):
+		return Sealed, 0
+	case name == "control-block":
+		return Control, 0
+	case name == cleanName || name == ".lock" || name == "io-error":
+		return Notes, 0
 	case strings.HasSuffix(name, ".raftlog"):
 		return Raft, 0
 	}
@@ -105,6 +117,12 @@ func File(path string, o Options, emit func(item any) error) error {
 		return readProperties(path, emit)
 	case Raft:
 		return readRaft(path, emit)
+	case Sealed:
+		return readSealed(path, emit)
+	case Control:
+		return readControl(path, emit)
+	case Notes:
+		return readNote(path, emit)
 	case Unknown:
 	}
 	return &UnknownError{path}

@@ -91,6 +91,11 @@ func checkpointLines(path string, visit func(words []string, line int64) error) 
 	if err != nil {
 		return err
 	}
+	return linesOf(path, b, visit)
+}
+
+// linesOf visits the lines of a checkpoint.
+func linesOf(path string, b []byte, visit func(words []string, line int64) error) error {
 	lines := strings.Split(strings.TrimRight(string(b), "\n"), "\n")
 	if lines[0] != "0" {
 		return &DamageError{path, 1, fmt.Sprintf("version %q; this build reads 0", lines[0])}
@@ -147,6 +152,9 @@ func readCheckpoint(path string, emit func(item any) error) error {
 func readProperties(path string, emit func(item any) error) error {
 	b, err := os.ReadFile(path)
 	if err != nil {
+		return err
+	}
+	if b, _, err = unsealed(path, b); err != nil {
 		return err
 	}
 	number := int64(0)
