@@ -91,6 +91,10 @@ func newClient(r *run, p ClientPlan) *client {
 		c.script = newConsumer(c)
 	case Admin, Told:
 		c.script = newAdmin(c)
+	case Committer:
+		c.versions[int16(kmsg.OffsetCommit)] = min(c.versions[int16(kmsg.OffsetCommit)], 9) // the last with names of topics
+		c.versions[int16(kmsg.OffsetFetch)] = min(c.versions[int16(kmsg.OffsetFetch)], 7)   // the last with one group
+		c.script = newCommitter(c)
 	case Curious:
 		c.script = &curious{client: c}
 	case Hostile:

@@ -73,9 +73,10 @@ const (
 	Curious                      // asks everything that can be asked
 	Hostile                      // sends what no client should
 	Told                         // an administrator who does what the plan's Ask says, and nothing else
+	Committer                    // commits offsets of a group without members, and fetches them
 )
 
-var clientWords = []string{"idempotent", "plain", "consumer", "admin", "curious", "hostile", "told"}
+var clientWords = []string{"idempotent", "plain", "consumer", "admin", "curious", "hostile", "told", "committer"}
 
 // String is the word of the kind in plans.
 func (k ClientKind) String() string { return clientWords[k] }
@@ -156,6 +157,14 @@ func (p *Plan) planRare(r *rand.Rand) {
 		p.Faults = append(p.Faults,
 			FaultPlan{Number: len(p.Faults), Kind: Kill, At: at, Before: "sync *.log", N: 1},
 			FaultPlan{Number: len(p.Faults) + 1, Kind: Power, At: at, Before: "sync *.log", N: 2 + r.IntN(3), Seed: r.Uint64()})
+	}
+	if r := stream(p.Seed, "plan/groups"); chance(r, 15) {
+		p.Settings = p.Settings.With("offsets.topic.num.partitions", one(r, "1", "2")).With("offsets.topic.segment.bytes", one(r, "1000", "104857600"))
+		for range 1 + r.IntN(2) {
+			p.Clients = append(p.Clients, ClientPlan{
+				Number: len(p.Clients), Kind: Committer, Pause: one(r, 15*time.Millisecond, 100*time.Millisecond), Patience: between(r, 500*time.Millisecond, 4*time.Second),
+			})
+		}
 	}
 	for range r.IntN(3) {
 		if chance(r, 30) {

@@ -164,7 +164,7 @@ func (r *run) topicsOf(m *kmsg.MetadataResponse, sent ident.Instant, all bool) [
 	listed := make(map[*ghostTopic]int)
 	for i := range m.Topics {
 		mt := &m.Topics[i]
-		if mt.ErrorCode != 0 || mt.Topic == nil {
+		if mt.ErrorCode != 0 || mt.Topic == nil || internal(*mt.Topic) {
 			continue
 		}
 		t := r.ghost.topic(*mt.Topic, ident.TopicID(mt.TopicID))

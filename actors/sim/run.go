@@ -191,7 +191,7 @@ func (r *run) live() {
 		}
 	}
 	finish(Admin, Told)
-	finish(Idempotent, Plain, Curious, Hostile)
+	finish(Idempotent, Plain, Curious, Hostile, Committer)
 	finish(Consumer)
 	r.verify(1)
 	r.leave()
