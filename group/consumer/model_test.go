@@ -44,6 +44,7 @@ func TestDamagedLog(t *testing.T) {
 			m.churn()
 		}
 		m.log = slices.DeleteFunc(m.log, func(records.Entry) bool { return m.r.IntN(5) == 0 })
+		m.held = nil
 		m.reload(m.log)
 		if err := m.g.Check(); err != nil {
 			m.fail("%v", err)
@@ -103,6 +104,9 @@ type model struct {
 	committed int    // entries of the log that cannot be lost; always the end of a step
 	lost      uint64 // how many entries were counted and lost
 	heard     int32  // greatest epoch that a client was told
+
+	held     map[string]*records.CurrentAssignment // what members have, as the log says; nil: as it is found next
+	followed int                                   // entries of the log that held has followed
 }
 
 func newModel(t *testing.T, seed uint64) *model {
@@ -286,6 +290,7 @@ func (m *model) failover() {
 		}
 		c.after = 0
 	}
+	m.held = nil
 	m.lost = m.out.Proposed() - uint64(m.committed)
 	m.log = m.log[:m.committed]
 	m.reload(compact(m.log, m.r, m.r.Float64()))
@@ -454,6 +459,7 @@ func (m *model) verify() {
 	if m.r.IntN(4) == 0 {
 		m.check(m.t, m.r)
 	}
+	m.follow()
 	currents := m.currents()
 	for _, c := range m.clients {
 		if c.gone || !m.g.Has(c.id) || c.epoch <= 0 {
