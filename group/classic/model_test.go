@@ -390,6 +390,9 @@ func (m *model) folds() error {
 			if v != nil && next.Generation < v.Generation {
 				return fmt.Errorf("invariant 34: the log says generation %d after %d", next.Generation, v.Generation)
 			}
+			if v != nil && len(next.Members) == 0 && len(v.Members) > 0 && next.Generation == v.Generation {
+				return fmt.Errorf("invariant 34: the members of generation %d are gone, and it is not over", v.Generation)
+			}
 			v = next
 		}
 	}
