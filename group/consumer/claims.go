@@ -63,6 +63,11 @@ func ordered(flat []claim) []claim {
 	return slices.CompactFunc(flat, func(a, b claim) bool { return a.partition == b.partition })
 }
 
+// claimsMatch tells whether a and b are of the same partitions.
+func claimsMatch(a, b []claim) bool {
+	return slices.EqualFunc(a, b, func(a, b claim) bool { return a.partition == b.partition })
+}
+
 func lookup(flat []claim, p partition) (claim, bool) {
 	i, ok := slices.BinarySearchFunc(flat, p, func(c claim, p partition) int { return c.compare(p) })
 	if !ok {

@@ -53,6 +53,7 @@ type member struct {
 
 	settled  bool          // counted as settled by the group
 	recheck  bool          // its assignment may have topics that it no longer subscribes to
+	untold   bool          // its assignment has changed, and it has not reported the new one yet: the answer may be lost, so that it is told again
 	watched  bool          // its session timer is set
 	deadline ident.Instant // when its session ends
 	due      ident.Instant // when the timer goes off; it follows the deadline then

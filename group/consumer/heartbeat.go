@@ -37,15 +37,21 @@ func (g *Group) Heartbeat(now coord.Now, cfg *coord.Config, topics coord.Topics,
 		m = g.replace(replaced, name, out)
 	}
 	before, lost := m.assigned(), c.MemberEpoch < m.epoch()
+	if m != nil && m.untold && c.Owned != nil && claimsMatch(owned(c.Owned), claims(before, 0)) {
+		m.untold = false
+	}
 	g.subscribe(now, cfg, topics, name, m, wanted(m, c), out)
 	m = g.members[name]
 	g.assign(now, cfg, topics, out)
 	g.reconcile(now, topics, m, c.Owned, c.Owned != nil, out)
 	g.watch(now, cfg, m, out)
 
-	reply := &coord.ConsumerHeartbeatReply{Member: name, MemberEpoch: m.epoch(), HeartbeatInterval: g.interval(cfg)}
+	reply := &coord.ConsumerHeartbeatReply{Member: name, MemberEpoch: m.epoch(), HeartbeatInterval: g.interval(cfg, c.IntervalMin)}
 	full := c.RebalanceTimeout != -1 && (c.Topics != nil || c.Regex != nil) && c.Owned != nil
-	if full || lost || !samePartitions(before, m.assigned()) {
+	if !samePartitions(before, m.assigned()) {
+		m.untold = true
+	}
+	if full || lost || m.untold {
 		reply.Assigned, reply.Assignment = true, assignment(m.assigned())
 	}
 	out.Reply(id, reply)
@@ -56,11 +62,11 @@ func (g *Group) refuse(id ident.RequestID, c *coord.ConsumerHeartbeat, r refusal
 }
 
 // interval is how long a member may wait until its next heartbeat, in ms. While the group is under way it is short, and longer with each member, so that
-// a large group asks no more often in all than a small one.
-func (g *Group) interval(cfg *coord.Config) int32 {
+// a large group asks no more often in all than a small one. least is the shortest that the client can live with.
+func (g *Group) interval(cfg *coord.Config, least int32) int32 {
 	stable := cfg.Of(g.id).HeartbeatInterval
 	if g.busy() && cfg.ReconcilingHeartbeat > 0 {
-		return min(stable, cfg.ReconcilingHeartbeat, int32(reconcilingBase+len(g.ids)/2))
+		return min(stable, max(least, min(cfg.ReconcilingHeartbeat, int32(reconcilingBase+len(g.ids)/2))))
 	}
 	return stable
 }

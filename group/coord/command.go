@@ -77,6 +77,7 @@ type ConsumerHeartbeat struct {
 	Instance         *string
 	Rack             *string
 	RebalanceTimeout int32 // ms; -1: as before
+	IntervalMin      int32 // the shortest heartbeat interval, in ms, that this client can be told
 	Topics           []string
 	Regex            *string
 	Assignor         *string

@@ -1,6 +1,8 @@
 package handler
 
 import (
+	"strings"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/troupe-broker/troupe/group/coord"
@@ -10,8 +12,12 @@ import (
 
 // ConsumerGroupHeartbeat (68), versions 0 and 1.
 //
-// As in Kafka: a field that is null means "as before"; the assignment is told when it changed; version 0 gives a new member its id, from version 1 on the
-// client makes it (KIP-1082). Without the feature group.version at level 1 the answer is UNSUPPORTED_VERSION, and clients speak the classic protocol.
+// As in Kafka: a field that is null means "as before"; version 0 gives a new member its id, from version 1 on the client makes it (KIP-1082). Unlike in Kafka
+// the assignment is told until the member has reported it, not once, since an answer may be lost. Without the feature group.version at level 1 the answer is UNSUPPORTED_VERSION, and clients speak the classic protocol.
+
+// librdkafkaInterval is the shortest heartbeat interval that librdkafka is told, in ms. It takes the interval for the timeout of its next heartbeat
+// (rd_kafka_ConsumerGroupHeartbeatRequest, 2.16), so that with a short one it would drop the answers of a busy broker, and learn nothing any more.
+const librdkafkaInterval = 1000
 
 // clientMemberIDs is the first version in which the client makes the member id.
 const clientMemberIDs = 1
@@ -30,6 +36,9 @@ func consumerGroupHeartbeat(c *Call) {
 	cmd := &coord.ConsumerHeartbeat{
 		Group: req.Group, Member: req.MemberID, Client: c.coordClient(), MemberEpoch: req.MemberEpoch, Instance: req.InstanceID, Rack: req.RackID,
 		RebalanceTimeout: req.RebalanceTimeoutMillis, Topics: req.SubscribedTopicNames, Regex: req.SubscribedTopicRegex, Assignor: req.ServerAssignor,
+	}
+	if strings.Contains(c.Client.SoftwareName+c.Client.SoftwareVersion, "librdkafka") {
+		cmd.IntervalMin = librdkafkaInterval
 	}
 	if c.Version < clientMemberIDs {
 		var id ident.TopicID // spelt as Kafka spells its ids

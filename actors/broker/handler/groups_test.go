@@ -569,6 +569,14 @@ func TestConsumerGroupHeartbeatIsTranslated(t *testing.T) {
 		if resp = k.ask(version, req).(*kmsg.ConsumerGroupHeartbeatResponse); resp.Assignment == nil {
 			t.Error("an empty assignment is not the same as none")
 		}
+		if cmd.IntervalMin != 0 {
+			t.Errorf("any client can be told an interval of %d ms", cmd.IntervalMin)
+		}
+		k.client.SoftwareName, k.client.SoftwareVersion = "confluent-kafka-python", "2.16.1-librdkafka-2.16.0"
+		k.ask(version, req)
+		if cmd = last[*coord.ConsumerHeartbeat](t, k); cmd.IntervalMin != 1000 {
+			t.Errorf("librdkafka can be told an interval of %d ms", cmd.IntervalMin)
+		}
 		k.apply(&cluster.FeatureLevelRecord{Name: cluster.GroupVersion, Level: 0})
 		k.ports.coordinator = nil // must not be asked
 		code(t, "without the feature", k.ask(version, req).(*kmsg.ConsumerGroupHeartbeatResponse).ErrorCode, wire.UnsupportedVersion)
