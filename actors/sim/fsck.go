@@ -112,7 +112,7 @@ func (c *checker) partition(p broker.PartitionState) error {
 		if err != nil {
 			return err
 		}
-		if next != ident.NoOffset && ident.Offset(base) != next && !(internal(p.Topic) && ident.Offset(base) > next) {
+		if next != ident.NoOffset && ident.Offset(base) != next && (!internal(p.Topic) || ident.Offset(base) < next) {
 			return fmt.Errorf("segment %d follows one that ends at %d", base, next)
 		}
 		if next == ident.NoOffset && ident.Offset(base) > p.Offsets.LogStart {

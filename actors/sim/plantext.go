@@ -37,9 +37,9 @@ func (p *pairs) add(name string, value any) {
 }
 
 // String writes the pairs.
-func (p pairs) String() string {
+func (p *pairs) String() string {
 	var b strings.Builder
-	for _, e := range p {
+	for _, e := range *p {
 		v := e.value
 		if v == "" || strings.ContainsAny(v, " \"=#") {
 			v = strconv.Quote(v)
@@ -82,7 +82,10 @@ func (p *Plan) String() string {
 }
 
 // String tells the fault as a plan does.
-func (f *FaultPlan) String() string { return f.Kind.String() + f.pairs().String() }
+func (f *FaultPlan) String() string {
+	list := f.pairs()
+	return f.Kind.String() + list.String()
+}
 
 func (p *Plan) workPairs() (list pairs) {
 	list.add("for", p.Duration)
@@ -272,7 +275,7 @@ func set(to any, text string) error {
 		field.SetInt(int64(d))
 		return err
 	}
-	switch field.Kind() { //nolint:exhaustive // plans have these kinds of values only
+	switch field.Kind() {
 	case reflect.String:
 		field.SetString(text)
 	case reflect.Bool:
@@ -299,7 +302,7 @@ func parsePairs(s string) (pairs, error) {
 		if !ok || strings.ContainsAny(name, " \"") {
 			return nil, fmt.Errorf("%q is no name=value", s)
 		}
-		value := rest
+		var value string
 		if strings.HasPrefix(rest, `"`) {
 			quoted, err := strconv.QuotedPrefix(rest)
 			if err != nil {
