@@ -47,8 +47,11 @@ func (c *client) decide() {
 	r := c.m.rng
 	c.topics = topicNames[:1+r.IntN(len(topicNames))]
 	c.protocols = [][]string{{"range"}, {"range", "sticky"}, {"sticky", "range"}}[r.IntN(3)]
-	if r.IntN(40) == 0 {
+	switch r.IntN(40) {
+	case 0:
 		c.protocols = []string{"own"}
+	case 1, 2:
+		c.protocols = []string{"sticky"} // others may have it, and not all
 	}
 	c.session = int32(1000 + r.IntN(5000))
 	c.rebound = int32(1000 + r.IntN(5000))
