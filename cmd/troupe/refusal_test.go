@@ -22,19 +22,25 @@ func sealed(text string) []byte {
 }
 
 // newerHead writes another version into a binary file whose head of size bytes ends with a checksum.
-func newerHead(t *testing.T, name string, versionAt, size int) {
-	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
+func newerHead(size int) func(name string) error {
+	return func(name string) error {
+		const versionAt = 8
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		sum := size - 4
+		if crc32.Checksum(b[:sum], castagnoli) != binary.LittleEndian.Uint32(b[sum:]) {
+			return fmt.Errorf("%s has another head than this test knows", name)
+		}
+		binary.LittleEndian.PutUint32(b[versionAt:], 9)
+		binary.LittleEndian.PutUint32(b[sum:], crc32.Checksum(b[:sum], castagnoli))
+		return os.WriteFile(name, b, 0o600)
 	}
-	sum := size - 4
-	if crc32.Checksum(b[:sum], castagnoli) != binary.LittleEndian.Uint32(b[sum:]) {
-		t.Fatalf("%s has another head than this test knows", name)
-	}
-	binary.LittleEndian.PutUint32(b[versionAt:], 9)
-	binary.LittleEndian.PutUint32(b[sum:], crc32.Checksum(b[:sum], castagnoli))
-	writeOver(t, name, b)
+}
+
+func write(content string) func(name string) error {
+	return func(name string) error { return os.WriteFile(name, []byte(content), 0o600) }
 }
 
 func writeOver(t *testing.T, name string, content []byte) {
@@ -71,36 +77,27 @@ func TestADirectoryThatIsNotForThisBrokerIsLeftAlone(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		file string
-		harm func(t *testing.T, file string)
+		harm func(file string) error
 		args []string
 		want []string
 	}{
-		{"newer identity", "meta.properties", func(t *testing.T, f string) { writeOver(t, f, []byte("version=2\nnode.id=1\n")) }, nil,
-			[]string{"TRP-2004", "meta.properties", "version=2", "start the version that wrote it"}},
-		{"newer control block", "control-block", func(t *testing.T, f string) { newerHead(t, f, 8, 80) }, nil,
-			[]string{"TRP-2004", "control-block", "version 9", "start the version that wrote it"}},
-		{"newer metadata log", "raft/0.raftlog", func(t *testing.T, f string) { newerHead(t, f, 8, 28) }, nil,
-			[]string{"TRP-2004", "0.raftlog", "version 9", "start the version that wrote it"}},
-		{"newer marks", "recovery-point-offset-checkpoint.sealed", func(t *testing.T, f string) { writeOver(t, f, sealed("1\n0\n")) }, nil,
-			[]string{"TRP-2004", "recovery-point-offset-checkpoint.sealed", "version 1", "start the version that wrote it"}},
-		{"newer starts", "log-start-offset-checkpoint.sealed", func(t *testing.T, f string) { writeOver(t, f, sealed("1\n0\n")) }, nil,
-			[]string{"TRP-2004", "log-start-offset-checkpoint.sealed", "version 1", "start the version that wrote it"}},
-		{"damaged identity", "meta.properties", func(t *testing.T, f string) { writeOver(t, f, []byte("noise")) }, nil,
-			[]string{"TRP-2002", "meta.properties", "backup"}},
-		{"lost identity", "meta.properties", func(t *testing.T, f string) {
-			if err := os.Remove(f); err != nil {
-				t.Fatal(err)
-			}
-		}, nil, []string{"TRP-2002", "meta.properties", "backup"}},
-		{"another broker's identity", "meta.properties", func(*testing.T, string) {}, []string{"-X", "node.id=7"},
-			[]string{"TRP-2003", "broker 1", "broker 7", "node.id"}},
+		{"newer identity", "meta.properties", write("version=2\nnode.id=1\n"), nil, []string{"TRP-2004", "meta.properties", "version=2", "start the version that wrote it"}},
+		{"newer control block", "control-block", newerHead(80), nil, []string{"TRP-2004", "control-block", "version 9", "start the version that wrote it"}},
+		{"newer metadata log", "raft/0.raftlog", newerHead(28), nil, []string{"TRP-2004", "0.raftlog", "version 9", "start the version that wrote it"}},
+		{"newer marks", "recovery-point-offset-checkpoint.sealed", write(string(sealed("1\n0\n"))), nil, []string{"TRP-2004", "recovery-point-offset-checkpoint.sealed", "version 1", "start the version that wrote it"}},
+		{"newer starts", "log-start-offset-checkpoint.sealed", write(string(sealed("1\n0\n"))), nil, []string{"TRP-2004", "log-start-offset-checkpoint.sealed", "version 1", "start the version that wrote it"}},
+		{"damaged identity", "meta.properties", write("noise"), nil, []string{"TRP-2002", "meta.properties", "backup"}},
+		{"lost identity", "meta.properties", os.Remove, nil, []string{"TRP-2002", "meta.properties", "backup"}},
+		{"another broker's identity", "meta.properties", func(string) error { return nil }, []string{"-X", "node.id=7"}, []string{"TRP-2003", "broker 1", "broker 7", "node.id"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
 			if err := os.CopyFS(dir, os.DirFS(model)); err != nil {
 				t.Fatal(err)
 			}
-			c.harm(t, filepath.Join(dir, c.file))
+			if err := c.harm(filepath.Join(dir, c.file)); err != nil {
+				t.Fatal(err)
+			}
 			before := contents(t, dir)
 			p, out := launch(t, append([]string{"--listen", "127.0.0.1:0", "--data-dir", dir, "-X", "metrics.listen="}, c.args...)...)
 			if line, err := out.ReadString('\n'); err == nil {
