@@ -49,8 +49,8 @@ fuzz: ## each fuzz target for FUZZ_TIME; FUZZ=regexp chooses
 sim: ## the broker in the simulated world: SEEDS=n worlds, or one with SEED=n
 	$(GO) test -count=1 ./actors/sim -args $(if $(SEED),-seed=$(SEED),-seeds=$(SEEDS))
 
-mutants: ## put known bugs into the broker, one by one, and run worlds until each is found: hours; MUTANTS=regexp chooses
-	$(GO) test -count=1 -timeout 0 -v ./actors/sim -run '^TestMutants$$' -args -mutants='$(MUTANTS)' -mutant-seeds=$(MUTANT_SEEDS)
+mutants: ## put known bugs into the tree, one by one, and run random tests until each is found: hours; MUTANTS=regexp chooses
+	$(GO) test -count=1 -timeout 0 -v ./bench/mutants -run '^TestMutants$$' -args -mutants='$(MUTANTS)' -seeds=$(MUTANT_SEEDS)
 
 interop: ## real clients and Kafka's own tools, the smoke part (at most ten minutes)
 	$(GO) run ./bench/interop
