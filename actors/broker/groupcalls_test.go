@@ -227,7 +227,7 @@ func TestALargeCommitIsSplitIntoBatchesThatTheTopicTakes(t *testing.T) {
 	if took := time.Since(began); took < 30*time.Millisecond {
 		t.Errorf("the commit took %v, records are gathered for 30 ms", took)
 	}
-	for _, line := range strings.Split(scrape(r), "\n") {
+	for line := range strings.SplitSeq(scrape(r), "\n") {
 		var n int
 		if _, err := fmt.Sscanf(line, "troupe_group_append_batches_total %d", &n); err == nil && n < partitions*4000/100_000 {
 			t.Errorf("%d batches for %d bytes", n, partitions*4000)
