@@ -17,6 +17,9 @@ func (m *model) rise(entries []records.Entry) {
 	}
 	for i, e := range entries {
 		name := e.GroupID()
+		if e.Type() == records.TypeGroupMetadata && e.Tombstone() {
+			m.comeAlong(name, entries[i:])
+		}
 		epoch, ok := m.epochs[name]
 		along := func(is func(records.Entry) bool) bool { // later in the step
 			return slices.ContainsFunc(entries[i:], func(e records.Entry) bool { return e.GroupID() == name && !e.Tombstone() && is(e) })
@@ -73,4 +76,39 @@ func (m *model) reads(group, topic string, before coord.ListedGroup) bool {
 		}
 		return slices.Contains(s.Topics, topic)
 	})
+}
+
+// comeAlong: members of a classic group that becomes a consumer group keep what they had, or others would be given what they use (invariant 33).
+func (m *model) comeAlong(group string, entries []records.Entry) {
+	var last *records.Generation
+	for _, e := range slices.Backward(m.log) {
+		if c, ok := e.(*records.GroupMetadata); ok && c.Group == group && c.Value != nil {
+			last = c.Value
+			break
+		}
+	}
+	if last == nil {
+		return
+	}
+	for _, member := range last.Members {
+		i := slices.IndexFunc(entries, func(e records.Entry) bool { c, ok := e.(*records.Current); return ok && c.Member == member.Member && c.Group == group })
+		if i < 0 || len(member.Assignment) == 0 {
+			continue
+		}
+		has := entries[i].(*records.Current)
+		if has.Value == nil || has.Value.MemberEpoch != last.Generation {
+			continue // a generation that was not written down
+		}
+		a := kmsg.NewConsumerMemberAssignment()
+		if err := a.ReadFrom(member.Assignment); err != nil {
+			m.failf("a bad assignment of %s: %v", member.Member, err)
+		}
+		for _, t := range a.Topics {
+			for _, p := range t.Partitions {
+				if topic, ok := m.topics.ByName(t.Topic); ok && !holds(has.Value, topic.ID, p, has.Value.MemberEpoch) {
+					m.failf("invariant 33: %s had %s-%d, and comes along with %s", member.Member, t.Topic, p, show(has))
+				}
+			}
+		}
+	}
 }
