@@ -177,8 +177,10 @@ func (m *model) churn() {
 		m.pass([]int64{100, 1000, 5000, 20_000, 46_000}[m.r.IntN(5)])
 	case n < 34:
 		m.failover()
-	case n < 37:
+	case n < 36:
 		m.commit()
+	case n < 37:
+		m.forget()
 	default:
 		if live := m.alive(); len(live) > 0 {
 			m.act(live[m.r.IntN(len(live))], true)
@@ -262,6 +264,17 @@ func (m *model) depart() {
 	m.heartbeat(request)
 }
 
+// forget has a client give up everything, as after a pause, and join again with the id it has.
+func (m *model) forget() {
+	live := m.alive()
+	if len(live) == 0 {
+		return
+	}
+	if c := live[m.r.IntN(len(live))]; !c.classic && !c.waits && c.epoch > 0 {
+		c.epoch, c.used, c.told = 0, nil, nil
+	}
+}
+
 // restart stops a static client for a while, and starts it under another id, sometimes with the other protocol.
 func (m *model) restart() {
 	for _, c := range m.alive() {
@@ -335,6 +348,9 @@ func (m *model) send(c *client) {
 		request.Owned = ownedOf(c.used)
 	}
 	c.reply, c.full, c.changed = m.heartbeat(request), false, false
+	if c.reply.Code == wire.FencedMemberEpoch && request.MemberEpoch == 0 {
+		m.fail("bug 163: %s cannot join: %s", c.id, c.reply.Message)
+	}
 	if c.reply.Code == wire.NoError {
 		m.waitsForSomebody(request)
 	}
