@@ -91,7 +91,10 @@ func (m *model) comeAlong(group string, entries []records.Entry) {
 		return
 	}
 	for _, member := range last.Members {
-		i := slices.IndexFunc(entries, func(e records.Entry) bool { c, ok := e.(*records.Current); return ok && c.Member == member.Member && c.Group == group })
+		i := slices.IndexFunc(entries, func(e records.Entry) bool {
+			c, ok := e.(*records.Current)
+			return ok && c.Member == member.Member && c.Group == group
+		})
 		if i < 0 || len(member.Assignment) == 0 {
 			continue
 		}

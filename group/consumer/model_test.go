@@ -275,11 +275,16 @@ func (m *model) forget() {
 	}
 }
 
-// restart stops a static client for a while, and starts it under another id, sometimes with the other protocol.
+// restart stops a static client, and starts it under another id, sometimes with the other protocol.
 func (m *model) restart() {
 	for _, c := range m.alive() {
-		if c.instance == "" || c.waits || c.epoch <= 0 || c.classic {
+		if c.instance == "" || c.waits || c.epoch <= 0 {
 			continue
+		}
+		if c.classic { // without a word: it has none that says it will come back
+			c.gone, c.used = true, nil
+			m.clients = append(m.clients, &client{id: m.fresh(), instance: c.instance, topics: c.topics})
+			return
 		}
 		m.heartbeat(&coord.ConsumerHeartbeat{Group: "g", Member: c.id, MemberEpoch: -2, RebalanceTimeout: -1, Instance: &c.instance})
 		c.gone, c.used = true, nil
@@ -351,6 +356,9 @@ func (m *model) send(c *client) {
 	if c.reply.Code == wire.FencedMemberEpoch && request.MemberEpoch == 0 {
 		m.fail("bug 163: %s cannot join: %s", c.id, c.reply.Message)
 	}
+	if owner := m.static(c.instance); c.reply.Code == wire.UnreleasedInstanceID && owner.Value.Classic != nil {
+		m.fail("bug 166: %s cannot take the place of %s, which speaks the classic protocol", c.id, owner.Member)
+	}
 	if c.reply.Code == wire.NoError {
 		m.waitsForSomebody(request)
 	}
@@ -358,36 +366,6 @@ func (m *model) send(c *client) {
 		m.committed = len(m.log)
 	}
 	c.waits, c.after = true, m.out.Proposed()
-}
-
-// waitsForSomebody: nobody waits for a member that has just joined, as it uses nothing; and one that was heard of, and is told to wait for partitions, waits
-// for some that another member has.
-func (m *model) waitsForSomebody(request *coord.ConsumerHeartbeat) {
-	id, currents := request.Member, m.currents()
-	switch current := currents[id]; {
-	case current == nil:
-		return
-	case current.State == records.MemberUnrevoked && request.MemberEpoch == 0:
-		m.fail("%s joins, and has to give up %v", id, current.Revoking)
-	case current.State != records.MemberUnreleased:
-		return
-	}
-	for _, e := range m.g.Entries() {
-		target, ok := e.(*records.TargetMember)
-		if !ok || target.Member != id {
-			continue
-		}
-		for _, t := range target.Value.Topics {
-			for _, p := range t.Partitions {
-				for other, current := range currents {
-					if _, has := epochOf(current, part{t.Topic, p}); has && other != id {
-						return
-					}
-				}
-			}
-		}
-	}
-	m.fail("%s waits, and nobody has what it waits for", id)
 }
 
 func (m *model) hear(c *client, r *coord.ConsumerHeartbeatReply) {

@@ -1,6 +1,9 @@
 package consumer_test
 
-import "github.com/troupe-broker/troupe/group/records"
+import (
+	"github.com/troupe-broker/troupe/group/coord"
+	"github.com/troupe-broker/troupe/group/records"
+)
 
 // follow goes through the new entries of the log: a member has a partition since the epoch in which it got it, for as long as it keeps it (KIP-1251). What a
 // commit may rest on is known from here, not from the group.
@@ -48,4 +51,44 @@ func (m *model) sameSince(e *records.Current, before *records.CurrentAssignment,
 			}
 		}
 	}
+}
+
+// static finds the member that has an instance.
+func (m *model) static(instance string) *records.ConsumerMember {
+	for _, e := range m.g.Entries() {
+		if e, ok := e.(*records.ConsumerMember); ok && e.Value.Instance != nil && *e.Value.Instance == instance {
+			return e
+		}
+	}
+	return nil
+}
+
+// waitsForSomebody: nobody waits for a member that has just joined, as it uses nothing; and one that was heard of, and is told to wait for partitions, waits
+// for some that another member has.
+func (m *model) waitsForSomebody(request *coord.ConsumerHeartbeat) {
+	id, currents := request.Member, m.currents()
+	switch current := currents[id]; {
+	case current == nil:
+		return
+	case current.State == records.MemberUnrevoked && request.MemberEpoch == 0:
+		m.fail("%s joins, and has to give up %v", id, current.Revoking)
+	case current.State != records.MemberUnreleased:
+		return
+	}
+	for _, e := range m.g.Entries() {
+		target, ok := e.(*records.TargetMember)
+		if !ok || target.Member != id {
+			continue
+		}
+		for _, t := range target.Value.Topics {
+			for _, p := range t.Partitions {
+				for other, current := range currents {
+					if _, has := epochOf(current, part{t.Topic, p}); has && other != id {
+						return
+					}
+				}
+			}
+		}
+	}
+	m.fail("%s waits, and nobody has what it waits for", id)
 }
