@@ -147,7 +147,7 @@ func (g *Group) Check(timers *coord.Timers) error {
 			return fmt.Errorf("pending member %s has no timer", id)
 		}
 	}
-	if len(g.members) > 0 && g.protocol != "" && (g.state == Stable || g.state == CompletingRebalance) && g.supported[g.protocol] != len(g.members) {
+	if len(g.members) > 0 && (g.state == Stable || g.state == CompletingRebalance) && g.supported[g.protocol] != len(g.members) {
 		return fmt.Errorf("protocol %s is supported by %d of %d", g.protocol, g.supported[g.protocol], len(g.members))
 	}
 	if limit := len(g.members) + len(g.pending) + 3; timers.Len() > limit {

@@ -3,6 +3,7 @@ package consumer_test
 import (
 	"github.com/troupe-broker/troupe/group/coord"
 	"github.com/troupe-broker/troupe/group/records"
+	"github.com/troupe-broker/troupe/wire"
 )
 
 // follow goes through the new entries of the log: a member has a partition since the epoch in which it got it, for as long as it keeps it (KIP-1251). What a
@@ -91,4 +92,28 @@ func (m *model) waitsForSomebody(request *coord.ConsumerHeartbeat) {
 		}
 	}
 	m.fail("%s waits, and nobody has what it waits for", id)
+}
+
+// late sends a heartbeat of the epoch before, as one that was under way for long. It does not say what its member uses, or something that the member does
+// not have, and must not count.
+func (m *model) late() {
+	live := m.alive()
+	if len(live) == 0 {
+		return
+	}
+	c := live[m.r.IntN(len(live))]
+	current := m.currents()[c.id]
+	if c.classic || current == nil || current.PreviousEpoch <= 0 || current.PreviousEpoch >= current.MemberEpoch {
+		return
+	}
+	request := &coord.ConsumerHeartbeat{Group: "g", Member: c.id, MemberEpoch: current.PreviousEpoch, RebalanceTimeout: -1}
+	if c.instance != "" {
+		request.Instance = &c.instance
+	}
+	if m.r.IntN(2) == 0 {
+		request.Owned = []coord.TopicPartitions{{Topic: topicID("elsewhere", 1), Partitions: []int32{0}}}
+	}
+	if r := m.heartbeat(request); r.Code != wire.FencedMemberEpoch {
+		m.fail("%s goes on with epoch %d after %d: %v", c.id, request.MemberEpoch, current.MemberEpoch, r.Code)
+	}
 }

@@ -181,6 +181,8 @@ func (m *model) churn() {
 		m.commit()
 	case n < 37:
 		m.forget()
+	case n < 38:
+		m.late()
 	default:
 		if live := m.alive(); len(live) > 0 {
 			m.act(live[m.r.IntN(len(live))], true)
