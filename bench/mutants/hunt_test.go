@@ -82,6 +82,8 @@ func (k kill) String() string {
 	switch {
 	case !k.killed:
 		return fmt.Sprintf("**survives** | | %d", k.seeds)
+	case k.seeds == 0 && strings.Contains(k.by, "(story "): // TestHunt's
+		return fmt.Sprintf("%s | %s | story", k.by, k.where)
 	case k.seeds == 0:
 		return fmt.Sprintf("%s | %s | conversation", k.by, k.where)
 	}
