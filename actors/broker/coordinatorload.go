@@ -119,18 +119,32 @@ func (c *coordinatorActor) read(t *runtime.Turn, r *groupRead) {
 		c.fail(t, wire.CoordinatorNotAvailable)
 		return
 	}
-	l.next = max(l.next, r.start)
-	if l.end == ident.NoOffset {
-		l.end = r.end
+	reached := l.next
+	if r.region.Len() == 0 {
+		reached = r.region.Next() // offsets may be missing
 	}
+	moved := l.advance(r.start, r.end, reached)
 	switch {
 	case r.region.Len() > 0:
 		_ = c.shared.pool.give(t, &loadGroups{coordinator: t.Self(), load: l, region: r.region, buffers: c.shared.buffers, log: c.log}) // Reject answers
+	case l.next < l.end && moved:
+		c.readOn(t)
 	case l.next < l.end:
 		c.retry = c.now.Mono + commitWait
 	default:
 		c.serve(t)
 	}
+}
+
+// advance takes over what an answer says of the log, from start to end, and that nothing is left to read below reached. It tells whether the load has come
+// further by that: a load that waited for offsets that nobody has would never end (KAFKA-9065).
+func (l *groupLoad) advance(start, end, reached ident.Offset) (moved bool) {
+	before := l.next
+	l.next = max(l.next, start, reached)
+	if l.end == ident.NoOffset {
+		l.end = end
+	}
+	return l.next > before
 }
 
 // loadGroups applies a region to the shard of a load, on the I/O pool.
