@@ -162,6 +162,9 @@ func hostileBodies(key wire.Key, version int16, visit func(what string, body []b
 // The table's amplification is a promise about kmsg that no type can keep: it is
 // measured here, and must be neither broken nor much too cautious.
 func TestDecodingCostsNoMoreThanTheTableSays(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
 	for _, api := range wire.APIs() {
 		if api.Key == wire.KeyProduce || api.Key == wire.KeyFetch {
 			continue // decoded without allocating; their rows count what answering costs
