@@ -106,7 +106,14 @@ func (s *suite) groups(ctx context.Context) {
 	}
 	for _, a := range s.actors {
 		for _, w := range waysOf(a, s.full) {
-			start(w.String(), a.who(), func(ctx context.Context) error { return s.churn(ctx, o, w) })
+			start(w.String(), a.who(), func(ctx context.Context) error {
+				err := s.churn(ctx, o, w, "")
+				if err == nil || !stalls(a) {
+					return err
+				}
+				s.report.remark("%s %v, told once more after: %v", a.hello.Client, w, err)
+				return s.churn(ctx, o, w, "-again")
+			})
 		}
 	}
 	if java := javaOf(s.actors); java != nil {
@@ -162,9 +169,13 @@ func (s *suite) commits(ctx context.Context, o *observer) {
 	}
 }
 
-// churn is the story of one way to be a member.
-func (s *suite) churn(ctx context.Context, o *observer, w way) (err error) {
-	name := strings.NewReplacer(" ", "-").Replace(w.actor.hello.Client + "-" + w.String())
+// stalls tells of a client that now and then, on a busy machine, joins and then says nothing more, no heartbeat either, until its session is over: seen with
+// kafka-python 3.0.12 in one run of five, and not yet explained. Its story is told once more.
+func stalls(a *actor) bool { return a.hello.Client == "kafka-python" }
+
+// churn is the story of one way to be a member. suffix tells its group from that of an earlier try.
+func (s *suite) churn(ctx context.Context, o *observer, w way, suffix string) (err error) {
+	name := strings.NewReplacer(" ", "-").Replace(w.actor.hello.Client+"-"+w.String()) + suffix
 	t, err := s.newStory(ctx, o, w, name)
 	if err != nil {
 		return err

@@ -94,8 +94,8 @@ func (o options) startTroupe(ctx context.Context, binary, dir string) (*server, 
 	s := &server{
 		name: nameTroupe, addr: fmt.Sprintf("127.0.0.1:%d", ports[0]),
 		topicConfig: map[report.Class]map[string]string{
-			report.Cached: {"write.caching": "true", "file.delete.delay.ms": "1000"},
-			report.Synced: {"write.caching": "false", "file.delete.delay.ms": "1000"},
+			report.Cached: {"write.caching": "true", "file.delete.delay.ms": "1000", "retention.ms": "-1"},
+			report.Synced: {"write.caching": "false", "file.delete.delay.ms": "1000", "retention.ms": "-1"},
 		},
 	}
 	s.Process, err = peer.Start(peer.Command{
@@ -127,8 +127,8 @@ func (o options) startKafka(ctx context.Context, profile, dir string) (*server, 
 	s := &server{
 		name: "kafka-" + profile, addr: k.Addr, Process: k.Process,
 		topicConfig: map[report.Class]map[string]string{
-			report.Cached: {"file.delete.delay.ms": "1000"},
-			report.Synced: {"file.delete.delay.ms": "1000", "flush.messages": "1"},
+			report.Cached: {"file.delete.delay.ms": "1000", "retention.ms": "-1"},
+			report.Synced: {"file.delete.delay.ms": "1000", "flush.messages": "1", "retention.ms": "-1"},
 		},
 	}
 	return s, s.connect()
