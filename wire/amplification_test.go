@@ -180,7 +180,11 @@ func TestDecodingCostsNoMoreThanTheTableSays(t *testing.T) {
 			slices.Sort(versions)
 			for _, version := range slices.Compact(versions) {
 				hostileBodies(api.Key, version, func(what string, body []byte) {
-					if a := amplification(t, api.Key, version, body); a > worst {
+					a := amplification(t, api.Key, version, body)
+					for try := 0; a > worst && try < 3; try++ { // what others allocate meanwhile counts, too, and only adds
+						a = min(a, amplification(t, api.Key, version, body))
+					}
+					if a > worst {
 						worst, where = a, fmt.Sprintf("version %d, %s, %d bytes", version, what, len(body))
 					}
 				})
