@@ -20,9 +20,9 @@ import (
 
 // Bounds beyond which a sample counts for nothing.
 const (
-	otherShareMax = 0.20 // of one CPU, used by neither side
-	stealShareMax = 0.10
-	floorDiffMax  = 0.30 // between the two runs of the floor around a workload
+	otherShareMax = 0.10 // of one CPU, used by neither side
+	stealShareMax = 0.01
+	floorDiffMax  = 0.15 // between the two runs of the floor around a workload
 )
 
 const (
