@@ -169,8 +169,9 @@ func (s *suite) commits(ctx context.Context, o *observer) {
 	}
 }
 
-// stalls tells of a client that now and then, on a busy machine, joins and then says nothing more, no heartbeat either, until its session is over: seen with
-// kafka-python 3.0.12 in one run of five, and not yet explained. Its story is told once more.
+// stalls tells of a client that now and then, on a busy machine, comes to a halt by itself: kafka-python 3.0.12 hands each call to a thread of its own, and
+// can lose one. Seen in its stack: the caller waits in NetworkSelector.run, without a limit, while the other thread sleeps in epoll for minutes with nothing
+// scheduled and nothing in its sockets. It sends no heartbeat then, and its session ends. Its story is told once more, and the report says so.
 func stalls(a *actor) bool { return a.hello.Client == "kafka-python" }
 
 // churn is the story of one way to be a member. suffix tells its group from that of an earlier try.
