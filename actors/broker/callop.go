@@ -80,7 +80,9 @@ func (op *callOp) Close(_ *handler.Call, reason error) {
 
 func (op *callOp) ready() bool { return op.done }
 
-func (op *callOp) overlaps() bool { return false }
+// overlaps implements operation: commits of offsets, like records, wait for the disk, and those that come together can wait together. The mailbox of their
+// coordinator keeps their order.
+func (op *callOp) overlaps() bool { return op.header.Key == wire.KeyOffsetCommit }
 
 func (op *callOp) encode(s *session) error {
 	if op.closed != nil {

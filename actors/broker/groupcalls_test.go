@@ -422,3 +422,41 @@ func TestAJumpOverUnreadRecordsIsCounted(t *testing.T) {
 		t.Error("the metrics do not tell of the jump over 10 records")
 	}
 }
+
+// TestCommitsOfOneConnectionShareABatch: a client may send commits without waiting for answers; they are answered in their order, and what came while a batch
+// was on its way to the disk is in the next one.
+func TestCommitsOfOneConnectionShareABatch(t *testing.T) {
+	r := start(t, quick...)
+	r.createTopic("data", 1)
+	c := r.raw()
+	c.findCoordinator("many")
+	const commits = 40
+	requests := make([]kmsg.Request, commits)
+	correlations := make([]int32, commits)
+	for i := range requests {
+		p := kmsg.NewOffsetCommitRequestTopicPartition()
+		p.Offset, p.LeaderEpoch = int64(i), -1
+		topic := kmsg.NewOffsetCommitRequestTopic()
+		topic.Topic, topic.Partitions = "data", append(topic.Partitions, p)
+		req := kmsg.NewPtrOffsetCommitRequest()
+		req.Version, req.Group, req.Generation, req.Topics = 8, "many", -1, append(req.Topics, topic)
+		requests[i] = req
+		correlations[i] = c.send(req)
+	}
+	for i, req := range requests {
+		answer := c.receive(correlations[i], req).(*kmsg.OffsetCommitResponse)
+		if code := answer.Topics[0].Partitions[0].ErrorCode; code != 0 {
+			t.Fatalf("commit %d: %d", i, code)
+		}
+	}
+	if got := r.committed("many", "data")[0]; got != commits-1 {
+		t.Errorf("committed is %d, the last commit said %d", got, commits-1)
+	}
+	batches := 0
+	for line := range strings.SplitSeq(scrape(r), "\n") {
+		_, _ = fmt.Sscanf(line, "troupe_group_append_batches_total %d", &batches)
+	}
+	if batches == 0 || batches > commits/2 {
+		t.Errorf("%d commits went into %d batches", commits, batches)
+	}
+}

@@ -236,7 +236,8 @@ func (s *session) begin(t *runtime.Turn) (again bool) {
 
 // mayOverlap says whether a request may begin though others are under way.
 func (s *session) mayOverlap(f frame) bool {
-	return f.api.Key == wire.KeyProduce && len(s.ops) < overlapMax && s.ops[len(s.ops)-1].overlaps()
+	last := s.ops[len(s.ops)-1]
+	return len(s.ops) < overlapMax && f.api.Key == last.requested().header.Key && last.overlaps()
 }
 
 // start parses the header of a request and begins it.
