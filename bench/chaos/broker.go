@@ -32,30 +32,23 @@ type Broker struct {
 	Monitor string // of its metrics
 	Log     string // file with what it printed, of all its lives
 
-	binary  string
-	args    []string
+	command peer.Command
 	process *peer.Process
 }
 
 // NewBroker describes a broker below dir; it is not started. settings are KEY=VALUE for -X.
 func NewBroker(binary, dir string, settings ...string) (*Broker, error) {
-	ports, err := peer.FreePorts(2)
+	t, err := peer.NewTroupe(binary, filepath.Join(dir, "data"), filepath.Join(dir, "broker.log"), settings...)
 	if err != nil {
 		return nil, err
 	}
-	b := &Broker{binary: binary, Addr: fmt.Sprintf("127.0.0.1:%d", ports[0]), Log: filepath.Join(dir, "broker.log")}
-	b.Monitor = fmt.Sprintf("127.0.0.1:%d", ports[1])
-	b.args = []string{"serve", "--listen", b.Addr, "--data-dir", filepath.Join(dir, "data"), "-X", "metrics.listen=" + b.Monitor}
-	for _, s := range settings {
-		b.args = append(b.args, "-X", s)
-	}
-	return b, nil
+	return &Broker{Addr: t.Addr, Monitor: t.Monitor, Log: t.Command.Output, command: t.Command}, nil
 }
 
 // Start starts the process and waits until it answers.
 func (b *Broker) Start(ctx context.Context) error {
 	const patience = 30 * time.Second
-	process, err := peer.Start(peer.Command{Path: b.binary, Args: b.args, Output: b.Log})
+	process, err := peer.Start(b.command)
 	if err != nil {
 		return err
 	}

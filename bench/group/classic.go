@@ -210,10 +210,10 @@ func newCrowd() *crowd {
 	return &crowd{events: make(chan event, 4096), stop: make(chan struct{}), state: make(map[int]event)}
 }
 
-// settle waits until the members' newest events are of one generation and hold all partitions but those of others, and returns when the last of them came.
+// settle takes in events until done says that the group is as it should be, and returns when the last event that it took to be so came.
 func (w *crowd) settle(ctx context.Context, done func(map[int]event) bool) (time.Time, error) {
 	limit := time.After(patience)
-	for {
+	for !done(w.state) {
 		select {
 		case e := <-w.events:
 			switch e.kind {
@@ -223,9 +223,6 @@ func (w *crowd) settle(ctx context.Context, done func(map[int]event) bool) (time
 				}
 			case inGroup:
 				w.state[e.member] = e
-				if done(w.state) {
-					return latest(w.state), nil
-				}
 			case ended:
 				return time.Time{}, fmt.Errorf("member %d ended: %w", e.member, errors.Join(e.err, ctx.Err()))
 			}
@@ -235,6 +232,7 @@ func (w *crowd) settle(ctx context.Context, done func(map[int]event) bool) (time
 			return time.Time{}, ctx.Err()
 		}
 	}
+	return latest(w.state), nil
 }
 
 func latest(state map[int]event) (at time.Time) {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -30,32 +28,20 @@ type server struct {
 }
 
 func (b *bench) startTroupe(ctx context.Context) (*server, error) {
-	binary := b.troupe
-	if binary == "" {
-		binary = filepath.Join(b.dir, "troupe.bin")
-		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "./cmd/troupe")
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("build ./cmd/troupe (run this from the checkout, or give -troupe): %w\n%s", err, out)
-		}
+	binary, err := peer.BuildTroupe(ctx, b.troupe, b.dir)
+	if err != nil {
+		return nil, err
 	}
-	ports, err := peer.FreePorts(2)
+	t, err := peer.NewTroupe(binary, filepath.Join(b.dir, "troupe-data"), filepath.Join(b.dir, "troupe.log"))
 	if err != nil {
 		return nil, err
 	}
 	yes, no := "true", "false"
 	s := &server{
-		name: "troupe", addr: fmt.Sprintf("127.0.0.1:%d", ports[0]),
+		name: "troupe", addr: t.Addr,
 		topics: map[string]map[string]*string{cached: {"write.caching": &yes}, synced: {"write.caching": &no}},
 	}
-	s.Process, err = peer.Start(peer.Command{
-		Path: binary,
-		Args: []string{
-			"serve", "--listen", s.addr, "--data-dir", filepath.Join(b.dir, "troupe-data"), "-X", fmt.Sprintf("metrics.listen=127.0.0.1:%d", ports[1]),
-		},
-		Output: filepath.Join(b.dir, "troupe.log"),
-	})
-	if err != nil {
+	if s.Process, err = peer.Start(t.Command); err != nil {
 		return nil, err
 	}
 	if err := peer.AwaitReady(ctx, s.Process, s.addr, 30*time.Second); err != nil {

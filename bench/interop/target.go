@@ -66,19 +66,17 @@ func startTroupe(ctx context.Context, e *environment, dir string, s settings) (*
 	if err != nil {
 		revision = []byte("of unknown revision: " + err.Error()) // built from a copy without its history
 	}
-	ports, err := peer.FreePorts(2)
+	t := &target{name: "troupe", version: strings.TrimSpace(string(revision)), data: filepath.Join(dir, "data"), log: filepath.Join(dir, "troupe.log")}
+	options := make([]string, 0, len(s))
+	for key, value := range s {
+		options = append(options, key+"="+value)
+	}
+	broker, err := peer.NewTroupe(binary, t.data, t.log, options...)
 	if err != nil {
 		return nil, err
 	}
-	t := &target{
-		name: "troupe", version: strings.TrimSpace(string(revision)), addr: fmt.Sprintf("127.0.0.1:%d", ports[0]),
-		data: filepath.Join(dir, "data"), log: filepath.Join(dir, "troupe.log"),
-	}
-	args := []string{"serve", "--listen", t.addr, "--data-dir", t.data, "-X", fmt.Sprintf("metrics.listen=127.0.0.1:%d", ports[1])}
-	for key, value := range s {
-		args = append(args, "-X", key+"="+value)
-	}
-	t.again = peer.Command{Path: binary, Args: args, Dir: dir, Output: t.log}
+	t.addr, t.again = broker.Addr, broker.Command
+	t.again.Dir = dir
 	return t, t.startAgain(ctx)
 }
 

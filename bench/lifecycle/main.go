@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -108,7 +107,7 @@ func (o options) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, raw.Close()) }()
 	t := trials{raw}
-	if o.troupe, err = o.build(ctx); err != nil {
+	if o.troupe, err = peer.BuildTroupe(ctx, o.troupe, o.work); err != nil {
 		return err
 	}
 	st, err := os.Stat(o.troupe)
@@ -125,20 +124,6 @@ func (o options) run(ctx context.Context) (err error) {
 	)
 }
 
-// build makes the binary, unless one was given.
-func (o options) build(ctx context.Context) (string, error) {
-	if o.troupe != "" {
-		return o.troupe, nil
-	}
-	binary := filepath.Join(o.work, "troupe.bin")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "./cmd/troupe")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build ./cmd/troupe (run this from the checkout, or give -troupe): %w\n%s", err, out)
-	}
-	return binary, nil
-}
-
 type broker struct {
 	*peer.Process
 	addr    string
@@ -146,16 +131,12 @@ type broker struct {
 }
 
 func (o options) start(dir string) (broker, error) {
-	ports, err := peer.FreePorts(2)
+	t, err := peer.NewTroupe(o.troupe, dir, dir+".log")
 	if err != nil {
 		return broker{}, err
 	}
-	b := broker{addr: fmt.Sprintf("127.0.0.1:%d", ports[0]), started: time.Now()}
-	b.Process, err = peer.Start(peer.Command{
-		Path:   o.troupe,
-		Args:   []string{"serve", "--listen", b.addr, "--data-dir", dir, "-X", fmt.Sprintf("metrics.listen=127.0.0.1:%d", ports[1])},
-		Output: dir + ".log",
-	})
+	b := broker{addr: t.Addr, started: time.Now()}
+	b.Process, err = peer.Start(t.Command)
 	return b, err
 }
 

@@ -304,7 +304,7 @@ func (b *bench) start(ctx context.Context) (err error) {
 	if b.d5, err = b.startFloor(ctx, nameD5, floor.D5, b.dir, b.d5Log); err != nil {
 		return err
 	}
-	binary, err := b.buildTroupe(ctx, b.dir)
+	binary, err := peer.BuildTroupe(ctx, b.troupe, b.dir)
 	if err != nil {
 		return err
 	}

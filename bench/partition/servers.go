@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -73,40 +72,20 @@ func (o options) serveFloor(ctx context.Context) error {
 	return nil
 }
 
-func (o options) buildTroupe(ctx context.Context, dir string) (string, error) {
-	if o.troupe != "" {
-		return o.troupe, nil
-	}
-	binary := filepath.Join(dir, "troupe.bin")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "./cmd/troupe")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build ./cmd/troupe (run this from the checkout, or give -troupe): %w\n%s", err, out)
-	}
-	return binary, nil
-}
-
 func (o options) startTroupe(ctx context.Context, binary, dir string) (*server, error) {
-	ports, err := peer.FreePorts(2)
+	t, err := peer.NewTroupe(binary, filepath.Join(dir, "troupe-data"), filepath.Join(dir, "troupe.log"))
 	if err != nil {
 		return nil, err
 	}
+	t.Command.CPUs = o.serverCPUs()
 	s := &server{
-		name: nameTroupe, addr: fmt.Sprintf("127.0.0.1:%d", ports[0]),
+		name: nameTroupe, addr: t.Addr,
 		topicConfig: map[report.Class]map[string]string{
 			report.Cached: {"write.caching": "true", "file.delete.delay.ms": "1000", "retention.ms": "-1"},
 			report.Synced: {"write.caching": "false", "file.delete.delay.ms": "1000", "retention.ms": "-1"},
 		},
 	}
-	s.Process, err = peer.Start(peer.Command{
-		Path: binary,
-		Args: []string{
-			"serve", "--listen", s.addr, "--data-dir", filepath.Join(dir, "troupe-data"),
-			"-X", fmt.Sprintf("metrics.listen=127.0.0.1:%d", ports[1]),
-		},
-		CPUs: o.serverCPUs(), Output: filepath.Join(dir, "troupe.log"),
-	})
-	if err != nil {
+	if s.Process, err = peer.Start(t.Command); err != nil {
 		return nil, err
 	}
 	if err := peer.AwaitReady(ctx, s.Process, s.addr, 30*time.Second); err != nil {

@@ -1,4 +1,4 @@
-// Package peer starts the other broker of a comparison: Apache Kafka, as its own release ships it, in a process of
+// Package peer starts the brokers of a comparison, ours and the other: Apache Kafka, as its own release ships it, in a process of
 // its own beside ours. The figures of package bench and the verdicts of the interop suite are worth something only
 // when both brokers ran on the same machine, in the same minutes, driven by the same client.
 //
