@@ -26,9 +26,16 @@ const dependencyPlugin = "org.apache.maven.plugins:maven-dependency-plugin:2.8:b
 var ErrNoJava = errors.New("running Apache Kafka takes Java 17 and Maven")
 
 // ClassPath gives the class path of the pinned Kafka server and tools. The first call on a machine lets Maven fetch
-// the jars; the answer is kept in cacheDir under a name made of pom.xml, and taken from there as long as each jar of
-// it exists.
+// the jars; the answer is kept in cacheDir (empty: "troupe" below the user's cache directory) under a name made of
+// pom.xml, and taken from there as long as each jar of it exists.
 func ClassPath(ctx context.Context, cacheDir string) (string, error) {
+	if cacheDir == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("class path of Kafka: %w", err)
+		}
+		cacheDir = filepath.Join(user, "troupe")
+	}
 	sum := sha256.Sum256(append([]byte(dependencyPlugin+"\n"), pom...))
 	dir := filepath.Join(cacheDir, "kafka-"+KafkaVersion+"-"+hex.EncodeToString(sum[:6]))
 	answer := filepath.Join(dir, "classpath")

@@ -26,7 +26,7 @@ type Options struct {
 	Properties map[string]string
 	// Dir receives data and logs and is left alone by Stop. Empty: a temporary directory, removed by Stop.
 	Dir string
-	// CacheDir keeps the resolved class path. Empty: "troupe" below the user's cache directory.
+	// CacheDir keeps the resolved class path; see ClassPath.
 	CacheDir string
 	// CPUs keeps the node on these processors; empty leaves it to the scheduler.
 	CPUs []int
@@ -61,13 +61,6 @@ func StartKafka(ctx context.Context, o Options) (*Kafka, error) {
 	}
 	if o.StartTimeout == 0 {
 		o.StartTimeout = time.Minute
-	}
-	if o.CacheDir == "" {
-		dir, err := os.UserCacheDir()
-		if err != nil {
-			return nil, fmt.Errorf("where to keep Kafka's class path: %w", err)
-		}
-		o.CacheDir = filepath.Join(dir, "troupe")
 	}
 	classPath, err := ClassPath(ctx, o.CacheDir)
 	if err != nil {
