@@ -23,7 +23,7 @@ import (
 //	              │                               └──── a pause ──── failed <┴───┴── an append failed
 //	any ── another leads ──> idle
 //
-// Whatever is asked while it does not serve is refused with an error that clients retry, and heartbeats are granted while it loads, as Kafka does.
+// Whatever is asked while it does not serve is refused with an error that clients retry, each API in its own words (package handler).
 type coordinatorActor struct {
 	shared  *shared
 	log     zerolog.Logger
@@ -102,6 +102,7 @@ func (c *coordinatorActor) Started(t *runtime.Turn) {
 	c.builder = record.NewBuilder()
 	c.timer = t.NewTimer(signalTick)
 	c.now.Mono, c.now.Wall = t.Now()
+	c.shared.inspection.addCoordinator(c)
 	if c.blamed {
 		c.log.Error().Msg(codeBlamed + ": the broker crashed three times within ten minutes in the coordinator of these groups; it starts offline, the others serve")
 		return
@@ -120,6 +121,7 @@ func (c *coordinatorActor) Turn(t *runtime.Turn, batch []runtime.Message) {
 	}
 	c.append(t)
 	c.arm()
+	c.shared.inspection.turnCoordinator(c)
 }
 
 func (c *coordinatorActor) take(t *runtime.Turn, m runtime.Message) {
@@ -207,7 +209,7 @@ func (c *coordinatorActor) ask(t *runtime.Turn, m inquiry) {
 	c.current, c.id = nil, 0
 }
 
-// refuse answers while there is no shard. A member's heartbeat is granted: its group is not lost, only not read yet.
+// refuse answers while there is no shard. What clients are told in the place of what they do not take is the handlers' matter.
 func (c *coordinatorActor) refuse(t *runtime.Turn, m inquiry) {
 	switch {
 	case c.blamed:
@@ -217,10 +219,6 @@ func (c *coordinatorActor) refuse(t *runtime.Turn, m inquiry) {
 		m.answered(t, refusedNotCoordinator)
 		return
 	}
-	if _, ok := m.asks().(*coord.Heartbeat); ok {
-		m.answered(t, heartbeatGranted)
-		return
-	}
 	m.answered(t, refusedLoading)
 }
 
@@ -228,7 +226,6 @@ func (c *coordinatorActor) refuse(t *runtime.Turn, m inquiry) {
 var (
 	refusedNotCoordinator = &coord.ErrorReply{Code: wire.NotCoordinator}
 	refusedLoading        = &coord.ErrorReply{Code: wire.CoordinatorLoadInProgress}
-	heartbeatGranted      = &coord.HeartbeatReply{}
 )
 
 // waiter finds whom an answer is for, and forgets that it waits.
@@ -345,4 +342,4 @@ func (c *coordinatorActor) drop(t *runtime.Turn, code wire.ErrorCode) {
 func (c *coordinatorActor) Stopping(t *runtime.Turn) { c.drop(t, wire.CoordinatorNotAvailable) }
 
 // Stopped implements runtime.Stopper.
-func (c *coordinatorActor) Stopped(*runtime.Turn) {}
+func (c *coordinatorActor) Stopped(*runtime.Turn) { c.shared.inspection.removeCoordinator(c) }

@@ -10,13 +10,16 @@ import (
 )
 
 // Inspection lets a simulation look into a broker between two steps, when none of its actors runs: it reads their state without asking them. A World that
-// carries one has it attached by Start. It costs production a nil check per turn of a partition.
+// carries one has it attached by Start. It costs production a nil check per turn of a partition, and of a coordinator.
 type Inspection struct {
 	shared     *shared
 	controller *controllerActor
 	partitions []*partitionActor // alive, in the order of their start
 	turned     []*partitionActor // had a turn since the last Check
 	decided    bool              // so had the controller
+
+	coordinators []*coordinatorActor // alive, in the order of their start
+	coordinated  []*coordinatorActor // had a turn since the last Coordinated
 }
 
 // PartitionState is what one hosted replica looks like.
