@@ -27,7 +27,8 @@ func (op *heartbeatOp) Reject(err error) {
 		op.frame.chunk.release()
 		return
 	}
-	op.back, op.Code = true, coordinatorRefusal(err)
+	op.back = true
+	op.Refuse(coordinatorRefusal(err))
 	if err := op.session.Post(op); err != nil {
 		return // Post has rejected op, which was all there was to do
 	}

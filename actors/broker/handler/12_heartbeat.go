@@ -7,7 +7,8 @@ import (
 
 // Heartbeat (12), versions 0 to 4.
 //
-// As in Kafka: while a coordinator loads its groups, it grants every heartbeat.
+// As in Kafka: while a coordinator loads its groups, every heartbeat is granted: a member's group is not lost, only not read yet, and
+// COORDINATOR_LOAD_IN_PROGRESS would end a Java consumer with an exception.
 
 // Heartbeat is one heartbeat of a member of a classic group, from the request to the answer. It is used again and again: members send the same for most of
 // their lives, and what a heartbeat has in common with the one before is not copied again. The operation that waits for the coordinator is in the broker
@@ -41,7 +42,15 @@ func keep(s *string, b []byte) {
 
 // Answer takes the coordinator's answer.
 func (h *Heartbeat) Answer(a coord.Answer) {
-	answerOf(a, func(a *coord.HeartbeatReply) { h.Code = a.Code }, func(code wire.ErrorCode) { h.Code = code })
+	answerOf(a, func(a *coord.HeartbeatReply) { h.Code = a.Code }, h.Refuse)
+}
+
+// Refuse takes what a coordinator that cannot take the request says.
+func (h *Heartbeat) Refuse(code wire.ErrorCode) {
+	if code == wire.CoordinatorLoadInProgress {
+		code = wire.NoError
+	}
+	h.Code = code
 }
 
 // AppendTo appends the body of the response.

@@ -9,7 +9,9 @@ import (
 
 // SyncGroup (14), versions 0 to 5.
 //
-// As in Kafka: a follower's request waits for the leader's; from version 5 on protocol type and name are checked and told (KIP-559).
+// As in Kafka: a follower's request waits for the leader's; from version 5 on protocol type and name are checked and told (KIP-559); while a coordinator loads
+// its groups the answer is REBALANCE_IN_PROGRESS (GroupCoordinator.scala, handleSyncGroup): the round that this is part of is lost, and members join again at
+// once. COORDINATOR_LOAD_IN_PROGRESS would end a Java consumer with an exception.
 
 // syncProtocolVersion is the first version with protocol type and name.
 const syncProtocolVersion = 5
@@ -33,5 +35,10 @@ func syncGroup(c *Call) {
 		a := &req.GroupAssignment[i]
 		cmd.Assignments[i] = coord.MemberAssignment{Member: a.MemberID, Assignment: kept(a.MemberAssignment)}
 	}
-	coordinated(c, req.Group, cmd, respond, func(code wire.ErrorCode) { respond(&coord.SyncReply{Code: code}) })
+	coordinated(c, req.Group, cmd, respond, func(code wire.ErrorCode) {
+		if code == wire.CoordinatorLoadInProgress {
+			code = wire.RebalanceInProgress
+		}
+		respond(&coord.SyncReply{Code: code})
+	})
 }
