@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -227,28 +228,32 @@ func (f *osFile) Resident(off, n int64) bool {
 	if n <= 0 {
 		return true
 	}
-	return f.residentAt(off) && (n == 1 || f.residentAt(off+n-1))
+	last := off + n - 1
+	return f.residentAt(off) && (off/pageSize == last/pageSize || f.residentAt(last))
 }
 
 // probe is the byte that residentAt reads into, kept because it is asked for with every region that is sent.
 type probe struct {
 	b   [1]byte
-	iov [1][]byte
+	iov unix.Iovec
 }
 
 var probes = sync.Pool{New: func() any {
 	p := new(probe)
-	p.iov[0] = p.b[:]
+	p.iov.Base = &p.b[0]
+	p.iov.SetLen(1)
 	return p
 }}
 
+// residentAt makes a raw system call: RWF_NOWAIT does not wait, so that the scheduler need not be told, which costs
+// more than the call.
 func (f *osFile) residentAt(off int64) bool {
 	p := probes.Get().(*probe)
-	_, err := unix.Preadv2(f.fd, p.iov[:], off, unix.RWF_NOWAIT)
+	_, _, errno := unix.RawSyscall6(unix.SYS_PREADV2, uintptr(f.fd), uintptr(unsafe.Pointer(&p.iov)), 1, uintptr(off), uintptr(off>>32), unix.RWF_NOWAIT)
 	probes.Put(p)
 	// Only EAGAIN says that the disk would be needed. Kernels and file systems
 	// without RWF_NOWAIT answer EOPNOTSUPP or ENOSYS: they cannot say.
-	return !errors.Is(err, unix.EAGAIN)
+	return errno != unix.EAGAIN
 }
 
 func (f *osFile) Identity() (FileID, error) {

@@ -147,8 +147,18 @@ func (t *table) fetch(i int) error {
 
 // search returns the number of leading records for which below is true; below must
 // be true for a prefix of the table.
+//
+// It begins with the block that the last search ended in, and the one behind it: who
+// reads a log from one end to the other looks for one place after the other, and
+// halving from the middle reads half a dozen blocks each time.
 func (t *table) search(below func(record []byte) bool) (int, error) {
-	lo, hi := 0, t.count()
+	lo, hi := t.narrow(0, t.count(), below)
+	if behind := t.blockAt + t.blockN; t.blockN > 0 && lo == behind && lo < min(hi, t.written) {
+		if err := t.fetch(lo); err != nil {
+			return 0, err
+		}
+		lo, hi = t.narrow(lo, hi, below)
+	}
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
 		r, err := t.at(mid)
@@ -162,6 +172,21 @@ func (t *table) search(below func(record []byte) bool) (int, error) {
 		}
 	}
 	return lo, nil
+}
+
+// narrow takes from the bounds of a search what the block in memory tells.
+func (t *table) narrow(lo, hi int, below func(record []byte) bool) (int, int) {
+	n := t.blockN
+	switch {
+	case n == 0:
+		return lo, hi
+	case !below(t.block[:t.width]):
+		return lo, t.blockAt
+	case !below(t.block[(n-1)*t.width:][:t.width]):
+		return t.blockAt + 1, t.blockAt + n - 1
+	default:
+		return t.blockAt + n, hi
+	}
 }
 
 // cut keeps the first n records.
