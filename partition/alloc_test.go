@@ -60,8 +60,8 @@ func TestAppendAndFetchDoNotAllocate(t *testing.T) {
 			app.Batch = partition.BatchInfo{Bytes: 1000, LastOffsetDelta: 9, ProducerID: c.producer}
 			fetch := &partition.Fetch{BytesMin: 1, BytesMax: 1 << 20, Park: true, CurrentLeaderEpoch: -1, LastFetchedEpoch: 0}
 			flushed := &partition.Flushed{Generation: 1}
-			progress := &partition.Progress{}
-			acks, reads := 0, 0
+			ask := &partition.Ask{Inquiry: partition.Inquiry{Generation: 1}}
+			acks, reads, asks := 0, 0, 0
 			turn := func() {
 				end := s.m.Offsets().End
 				fetch.Request, fetch.From = ident.RequestID(end)+1, end
@@ -75,7 +75,9 @@ func TestAppendAndFetchDoNotAllocate(t *testing.T) {
 						if r.Code != wire.NoError {
 							t.Fatal(*r)
 						}
-						if r.Kind == partition.ReplyAppend {
+						if r.Kind == partition.ReplyAsk {
+							asks++
+						} else if r.Kind == partition.ReplyAppend {
 							acks++
 						} else if r.Fetch.UpTo == end+10 {
 							reads++
@@ -89,8 +91,8 @@ func TestAppendAndFetchDoNotAllocate(t *testing.T) {
 					count()
 				}
 				for _, id := range c.replicas[1:] {
-					progress.Broker, progress.End = id, end+10
-					s.step(progress)
+					ask.Broker, ask.LogEnd, ask.Flushed, ask.From = id, end+10, end+10, end+10
+					s.step(ask)
 					count()
 				}
 			}
@@ -103,6 +105,10 @@ func TestAppendAndFetchDoNotAllocate(t *testing.T) {
 			// AllocsPerRun runs once more, to warm up itself.
 			if want := 100 + turns + 1; acks != want || reads != want {
 				t.Errorf("%d acknowledgements and %d reads, want %d: the test did not measure what it says", acks, reads, want)
+			}
+			// The first ask is answered at once, the last one is still parked.
+			if want := (100 + turns) * (len(c.replicas) - 1); asks != want {
+				t.Errorf("%d asks of followers answered, want %d", asks, want)
 			}
 		})
 	}

@@ -12,11 +12,17 @@ func (m *Machine) become(now Now, c *Become, out *Out) {
 	if m.role == Stopped {
 		return
 	}
+	if m.cut.open {
+		m.becomeLater(c)
+		return
+	}
 	// Until the first Become the log says which epoch was reached: after a restart the
 	// metadata log is replayed from its last snapshot, through records of long ago.
 	if c.LeaderEpoch < max(m.leaderEpoch, m.epochs.last()) ||
 		c.LeaderEpoch == m.leaderEpoch && c.PartitionEpoch <= m.partitionEpoch {
-		out.note(Note{Kind: NoteStaleBecome, LeaderEpoch: c.LeaderEpoch})
+		if !m.reregister(now, c, out) {
+			out.note(Note{Kind: NoteStaleBecome, LeaderEpoch: c.LeaderEpoch})
+		}
 		return
 	}
 	newEpoch := c.LeaderEpoch > m.leaderEpoch
@@ -24,8 +30,17 @@ func (m *Machine) become(now Now, c *Become, out *Out) {
 		panic(fmt.Sprintf("partition: leader epoch %d had leader %d and write.caching=%v, now it has leader %d and %v",
 			c.LeaderEpoch, m.leader, !m.mode.strict, c.Leader, !c.Strict))
 	}
+	m.closeProposal(now, c, out)
 	m.leader, m.leaderEpoch, m.partitionEpoch = c.Leader, c.LeaderEpoch, c.PartitionEpoch
-	m.replicas.assign(c, m.broker, newEpoch)
+	for _, r := range m.replicas.assign(c, m.broker, newEpoch) {
+		switch {
+		case !r.parked.open:
+		case newEpoch:
+			m.replyAsk(out, r.parked.request, wire.FencedLeaderEpoch, r.parked.from, r.parked.from, 0)
+		default:
+			m.silence(out, r.parked.request)
+		}
+	}
 	if newEpoch {
 		m.enterMode(c.Strict, out)
 	}
@@ -33,13 +48,51 @@ func (m *Machine) become(now Now, c *Become, out *Out) {
 	case newEpoch && c.Leader == m.broker:
 		m.lead(now, out)
 	case newEpoch:
-		m.follow(out)
+		m.follow(now, out)
 	case m.role == Leading:
 		out.note(Note{Kind: NoteISRChanged, LeaderEpoch: m.leaderEpoch, Count: m.replicas.isrSize})
+		m.startClocks(now, out)
 		m.failShortOfReplicas(out)
 		m.advance(out)
-		m.proposeISR(out)
+		m.proposeISR(now, out)
+	case m.role == Resigned:
+		m.proposeResign(now, out)
+	default:
+		m.askOn(out)
 	}
+	m.takeEarly(now, out)
+}
+
+// reregister takes over new registrations of replicas from a record that is otherwise
+// known. What a replica said under its former one says nothing any more (KIP-903); a
+// proposal that names it stays as it is, for the controller to refuse.
+func (m *Machine) reregister(now Now, c *Become, out *Out) bool {
+	if c.LeaderEpoch != m.leaderEpoch || c.PartitionEpoch != m.partitionEpoch || len(c.Replicas) != len(m.replicas.all) {
+		return false
+	}
+	changed := false
+	for i, r := range c.Replicas {
+		if r.Broker != m.replicas.all[i].Broker {
+			return false
+		}
+		changed = changed || r != m.replicas.all[i].Replica
+	}
+	for i, r := range c.Replicas {
+		old := &m.replicas.all[i]
+		if r == old.Replica {
+			continue
+		}
+		m.voidAsk(old, out)
+		next := fresh(r)
+		next.inISR, next.pending, next.leaving, next.wasMember = old.inISR, old.pending, old.leaving, old.wasMember
+		next.clock.start(now.Mono, m.end)
+		*old = next
+	}
+	if changed {
+		m.armLag(now, out)
+		m.askOn(out)
+	}
+	return changed
 }
 
 // lead begins a leadership. Produces that wait from an earlier one of this broker
@@ -50,6 +103,8 @@ func (m *Machine) lead(now Now, out *Out) {
 	}
 	m.role = Leading
 	m.epochStart = m.end
+	m.follower.begin()
+	m.askAlarm = never
 	// The entry is written even when no batch follows: after two elections without
 	// a write in between, a follower must still find where this epoch began.
 	if m.epochs.assign(m.leaderEpoch, m.end) {
@@ -62,17 +117,10 @@ func (m *Machine) lead(now Now, out *Out) {
 	if m.producers.Len() > 0 {
 		m.armProducers(now, out)
 	}
+	m.startClocks(now, out)
 	m.failShortOfReplicas(out)
 	m.advance(out)
 	m.answerFetches(out)
-}
-
-// follow ends a leadership, if there was one.
-func (m *Machine) follow(out *Out) {
-	m.role = Following
-	m.flushAlarm, m.producerAlarm = never, never
-	out.note(Note{Kind: NoteBecameFollower, LeaderEpoch: m.leaderEpoch})
-	m.answerAll(wire.NotLeaderOrFollower, out)
 }
 
 // mode is write.caching and how far its change has come.
@@ -129,8 +177,12 @@ func (m *Machine) strictCleared(c *StrictCleared, out *Out) {
 		return
 	}
 	m.mode.clearing, m.mode.marked = false, false
-	if m.role == Leading {
+	switch m.role {
+	case Leading:
 		m.advance(out)
+	case Following:
+		m.askOn(out)
+	default:
 	}
 }
 

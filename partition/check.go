@@ -11,7 +11,7 @@ import (
 // one. It is meant for tests and simulations: its cost grows with the state.
 func (m *Machine) Check() error {
 	for _, check := range []func() error{
-		m.checkOffsets, m.checkEpochs, m.checkReplicas, m.checkMode, m.checkWaiters, m.checkSizes, m.producers.checkList,
+		m.checkOffsets, m.checkEpochs, m.checkReplicas, m.checkMode, m.checkWaiters, m.checkSizes, m.checkFollower, m.checkAsks, m.producers.checkList,
 	} {
 		if err := check(); err != nil {
 			return fmt.Errorf("partition: %w", err)
@@ -28,7 +28,7 @@ func (m *Machine) checkOffsets() error {
 	if m.flushed < m.logStart || m.flushed > m.end {
 		return fmt.Errorf("flushed end %d outside of %d to %d", m.flushed, m.logStart, m.end)
 	}
-	if m.proposal.open && m.role != Leading {
+	if m.proposal.open && m.role != Leading && (m.role != Following || len(m.proposal.replicated) == 0) {
 		return fmt.Errorf("a batch is being written by a machine that does not lead")
 	}
 	return nil
@@ -57,27 +57,83 @@ func (m *Machine) checkEpochs() error {
 }
 
 func (m *Machine) checkReplicas() error {
-	isr, pending := int32(0), false
+	isr, proposed := int32(0), false
 	for i := range m.replicas.all {
 		r := &m.replicas.all[i]
 		if r.inISR {
 			isr++
 		}
 		if r.pending {
-			pending = true
+			proposed = true
 			if r.inISR || r.Broker == m.broker {
 				return fmt.Errorf("broker %d is a member of the ISR and pending", r.Broker)
 			}
 		}
-		if r.flushed > r.end || r.end > m.end {
+		if r.leaving {
+			proposed = true
+			if !r.inISR || r.Broker == m.broker {
+				return fmt.Errorf("broker %d leaves an ISR that it cannot leave", r.Broker)
+			}
+		}
+		if r.flushed > r.end || m.role == Leading && r.end > m.end {
 			return fmt.Errorf("broker %d: flushed %d, end %d, our end %d", r.Broker, r.flushed, r.end, m.end)
 		}
 	}
 	if isr != m.replicas.isrSize {
 		return fmt.Errorf("ISR size %d, counted %d", m.replicas.isrSize, isr)
 	}
-	if pending && !m.replicas.proposed {
-		return fmt.Errorf("a pending member without a proposal")
+	if proposed && m.role == Leading && !m.proposed.open {
+		return fmt.Errorf("a member joins or leaves without a proposal")
+	}
+	return nil
+}
+
+func (m *Machine) checkFollower() error {
+	f := &m.follower
+	if m.role != Following {
+		if len(f.asked) > 0 || m.cut.open {
+			return fmt.Errorf("role %v, and %d asks are out, or a truncation", m.role, len(f.asked))
+		}
+		return nil
+	}
+	if len(f.asked) > max(m.config.AskWindow, 1) || !slices.IsSorted(f.asked) || len(slices.Compact(slices.Clone(f.asked))) < len(f.asked) {
+		return fmt.Errorf("asks from %v with a window of %d", f.asked, m.config.AskWindow)
+	}
+	if m.cut.open && (f.agreed || len(f.asked) > 0) {
+		return fmt.Errorf("a truncation is under way, and the log agrees: %v, or is asked for: %v", f.agreed, f.asked)
+	}
+	return nil
+}
+
+func (m *Machine) checkAsks() error {
+	if len(m.early) > earlyMax {
+		return fmt.Errorf("%d followers are ahead of this broker", len(m.early))
+	}
+	for i := range m.early {
+		e := &m.early[i]
+		if !e.hasAsk && !e.hasProgress || m.role == Stopped {
+			return fmt.Errorf("an early follower with nothing to say, or of a stopped machine")
+		}
+	}
+	for i := range m.replicas.all {
+		r := &m.replicas.all[i]
+		switch {
+		case !r.parked.open:
+			if r.clock.stands {
+				return fmt.Errorf("the clock of broker %d stands though its ask is not parked", r.Broker)
+			}
+			continue
+		case m.role != Leading:
+			return fmt.Errorf("an ask is parked at a machine that does not lead")
+		case !r.verified || r.parked.from != m.end:
+			return fmt.Errorf("broker %d: an ask is parked at %d, the log ends at %d, verified %v", r.Broker, r.parked.from, m.end, r.verified)
+		case r.toldHigh < m.highWatermark || r.toldStart < m.logStart:
+			return fmt.Errorf("broker %d was told of %d and %d, not of high watermark %d and log start %d",
+				r.Broker, r.toldHigh, r.toldStart, m.highWatermark, m.logStart)
+		}
+		if r.clock.stands != (r.reported(m.mode.strict) >= m.end) {
+			return fmt.Errorf("broker %d: the clock stands: %v, reported %d, our end %d", r.Broker, r.clock.stands, r.reported(m.mode.strict), m.end)
+		}
 	}
 	return nil
 }
@@ -86,7 +142,7 @@ func (m *Machine) checkMode() error {
 	if m.mode.strict && m.mode.clearing {
 		return fmt.Errorf("strict, and waiting for the strict mark to go")
 	}
-	if m.mode.confirmAt != ident.NoOffset && (!m.mode.strict || m.mode.marked || m.flushed >= m.mode.confirmAt) {
+	if m.mode.confirmAt != ident.NoOffset && (!m.mode.strict || m.mode.marked || m.flushed >= m.mode.confirmAt && !m.cut.open) {
 		return fmt.Errorf("strict mode should be confirmed at %d: flushed %d, strict %v, marked %v",
 			m.mode.confirmAt, m.flushed, m.mode.strict, m.mode.marked)
 	}

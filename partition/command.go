@@ -24,8 +24,9 @@ type Replica struct {
 }
 
 // Become applies the partition's record of the metadata log: a new leader, a new
-// ISR, a new write.caching mode. One that is not newer than what the machine knows
-// (by leader epoch, then by partition epoch) is ignored.
+// ISR, a new write.caching mode. One that is older than what the machine knows (by
+// leader epoch, then by partition epoch) is ignored; the same one again can only
+// bring another registration of a replica.
 type Become struct {
 	Leader         ident.BrokerID // ident.NoBroker: there is none
 	LeaderEpoch    ident.LeaderEpoch
@@ -87,12 +88,17 @@ type Append struct {
 	LogAppendTime ident.Millis
 }
 
-// Appended says that the batch of the last proposed [WriteBatch] is in the log.
+// Appended says that the batch of the last [WriteBatch], or all batches of the last
+// [WriteReplica], are in the log.
 type Appended struct{}
 
-// AppendFailed says that the last proposed [WriteBatch] was not done and that the
-// log is as it was before. Code goes to the producer.
-type AppendFailed struct{ Code wire.ErrorCode }
+// AppendFailed says that the last [WriteBatch] or [WriteReplica] was not done and
+// that the log is as it was before, but for the first Written batches of a
+// [WriteReplica]. Code goes to the producer.
+type AppendFailed struct {
+	Code    wire.ErrorCode
+	Written int
+}
 
 // Flushed says that every byte below End was on stable storage, in the log opened
 // as Generation. A fact of another generation is ignored.
@@ -102,16 +108,147 @@ type Flushed struct {
 }
 
 // Progress says how far the log of a follower reaches. It counts only in the
-// leader epoch and under the broker epoch it names, and merges by maximum within
-// one generation of the follower's log; a lower generation is dropped.
+// leader epoch and under the broker epoch it names, and only after an [Ask] of the
+// same generation has shown that the log is a prefix of this one; one that comes
+// before that ask is kept until then. Within a generation it merges by maximum; a
+// lower generation is dropped.
 type Progress struct {
 	Broker      ident.BrokerID
 	BrokerEpoch ident.BrokerEpoch
+	Report
+}
+
+// Report is what a follower says of its log.
+type Report struct {
 	LeaderEpoch ident.LeaderEpoch
 	Generation  ident.Generation // of the follower's log
 	End         ident.Offset
 	Flushed     ident.Offset
+	LogStart    ident.Offset
 }
+
+// Inquiry is what a follower asks of its leader, and says of its own log with it.
+type Inquiry struct {
+	LeaderEpoch ident.LeaderEpoch
+	Generation  ident.Generation // of the follower's log
+	// From is only where to read. It may run ahead of LogEnd, when the answer that
+	// will fill the gap is on its way.
+	From     ident.Offset
+	LogEnd   ident.Offset // counts, once the check against LastBatchEpoch has passed
+	Flushed  ident.Offset // counts likewise; <= LogEnd
+	BytesMax int32
+	// LastBatchEpoch is the epoch of the last batch below LogEnd, or
+	// ident.NoLeaderEpoch if the log is empty. By it the leader finds out whether the
+	// logs have parted (KIP-595).
+	LastBatchEpoch ident.LeaderEpoch
+}
+
+// Ask is a follower's request for batches. There is exactly one reply for it, of
+// kind [ReplyAsk], with a [FetchReply]: a range up to the log end, or where the logs
+// parted. An ask that has reached the log end stays parked without a limit of time:
+// an idle partition costs nothing.
+//
+// An ask of a later leader epoch than this machine knows is kept until the metadata
+// log has told of it.
+type Ask struct {
+	Request     ident.RequestID
+	Broker      ident.BrokerID
+	BrokerEpoch ident.BrokerEpoch // of the connection it came on (KIP-903)
+	Inquiry
+}
+
+// Withdraw takes a parked ask back: the follower's replica is going out of service.
+// The ask is answered with a Silent reply.
+type Withdraw struct {
+	Broker      ident.BrokerID
+	BrokerEpoch ident.BrokerEpoch
+	Withdrawal
+}
+
+// Withdrawal names the asks that a follower takes back.
+type Withdrawal struct {
+	LeaderEpoch ident.LeaderEpoch
+	Generation  ident.Generation
+}
+
+// Answered is the leader's answer to an [Inquiry]. It counts only in the leader
+// epoch and generation it names; its batches only if From is where the log ends.
+type Answered struct {
+	LeaderEpoch   ident.LeaderEpoch
+	Generation    ident.Generation // of the ask
+	Code          wire.ErrorCode
+	From          ident.Offset // of the ask
+	HighWatermark ident.Offset // the leader's
+	LogStart      ident.Offset // the leader's
+	// Diverging: the logs parted. The leader's log has DivergingEpoch, the largest
+	// epoch up to the ask's last, up to DivergingEnd.
+	Diverging      bool
+	DivergingEpoch ident.LeaderEpoch
+	DivergingEnd   ident.Offset
+	// Batches are those of the payload, in order. Lengths and checksums have been
+	// looked at by the shell.
+	Batches []ReplicaBatch
+}
+
+// ReplicaBatch is a batch as its leader numbered it.
+type ReplicaBatch struct {
+	BatchInfo
+	Base        ident.Offset
+	LeaderEpoch ident.LeaderEpoch
+}
+
+// Answering says that the head of an answer has come, and that its payload, which is
+// still on its way, reaches up to Next. It lets the next ask leave before the payload
+// is here, if the window allows; it may be left out.
+type Answering struct {
+	LeaderEpoch ident.LeaderEpoch
+	Generation  ident.Generation
+	From        ident.Offset
+	Next        ident.Offset
+}
+
+// Watermark says how far the leader's high watermark and log start have moved
+// since it last answered.
+type Watermark struct {
+	LeaderEpoch   ident.LeaderEpoch
+	HighWatermark ident.Offset
+	LogStart      ident.Offset
+}
+
+// Connected says that there is a new connection to a broker. On the data connection
+// that a follower made to its leader it asks anew; on a new control connection both
+// sides say again what they said on the former one.
+//
+// A shell that gets an [Out].Ask while it has no data connection drops it: it will
+// step Connected when there is one.
+type Connected struct {
+	Broker  ident.BrokerID
+	Control bool // the control connection; else the data connection
+}
+
+// Disconnected says that the data connection of a broker is gone, whoever made it:
+// asks that are parked for it get a Silent reply, and no answer to an own ask will
+// come. It is stepped before anything that came on a later connection.
+type Disconnected struct {
+	Broker      ident.BrokerID
+	BrokerEpoch ident.BrokerEpoch // of the broker's registration on that connection
+}
+
+// Truncated says that a [WriteTruncate] or [WriteRestart] is done.
+type Truncated struct {
+	Generation ident.Generation // that the log has now
+	// End is the new log end: the offset that was asked for, or below it, if that lay
+	// inside of a batch.
+	End ident.Offset
+	// Producers is the state rebuilt as of End, if the [Write] said Rebuild; else nil.
+	// The machine takes it over.
+	Producers *Producers
+}
+
+// TruncateFailed says that a [WriteTruncate] or [WriteRestart] was refused for lack
+// of space or descriptors, and that the log is as it was before. The machine asks
+// again later; until then it neither serves nor asks.
+type TruncateFailed struct{}
 
 // Isolation bounds what a reader may see, with the numbers of the protocol.
 type Isolation int8
@@ -226,6 +363,15 @@ func (*Appended) command()          {}
 func (*AppendFailed) command()      {}
 func (*Flushed) command()           {}
 func (*Progress) command()          {}
+func (*Ask) command()               {}
+func (*Withdraw) command()          {}
+func (*Answered) command()          {}
+func (*Answering) command()         {}
+func (*Watermark) command()         {}
+func (*Connected) command()         {}
+func (*Disconnected) command()      {}
+func (*Truncated) command()         {}
+func (*TruncateFailed) command()    {}
 func (*Fetch) command()             {}
 func (*Unpark) command()            {}
 func (*Rolled) command()            {}

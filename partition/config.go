@@ -27,6 +27,22 @@ type Config struct {
 	ProduceWaitersMax int
 	// FetchWaitersMax bounds parked fetches. One more is answered at once.
 	FetchWaitersMax int
+	// LagNanos is replica.lag.time.max.ms in nanoseconds: a follower that has not been
+	// caught up for so long leaves the ISR, and a leader whose own sync hangs for so
+	// long resigns. 0 means never.
+	LagNanos int64
+	// AskBytesMax is replica.fetch.max.bytes: the most bytes of one answer.
+	AskBytesMax int32
+	// AskWindow is how many asks of this partition may be unanswered, at least 1.
+	AskWindow int
+	// AskBackoffNanos is replica.fetch.backoff.ms in nanoseconds: the longest pause
+	// after a refused ask. The first pause is a thirty-second part of it; each further
+	// one is twice as long.
+	AskBackoffNanos int64
+	// ProposeRetryNanos is the pause before a proposal is sent again, or before another
+	// is made after a refusal. 0 means that proposals are not sent again, and that
+	// another is made at once.
+	ProposeRetryNanos int64
 }
 
 // LogState is the local log as recovery found it.

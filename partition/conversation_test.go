@@ -3,6 +3,7 @@ package partition_test
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,6 +60,9 @@ var testConfig = partition.Config{
 	ProducersMax:         100,
 	ProduceWaitersMax:    100,
 	FetchWaitersMax:      100,
+	AskBytesMax:          1000,
+	AskWindow:            1,
+	AskBackoffNanos:      3200 * millisecond,
 }
 
 const millisecond = 1000000
@@ -97,12 +101,8 @@ func (c *conversation) do(a *args) (panicked string) {
 		c.append(a)
 	case "flushed":
 		c.step(&partition.Flushed{Generation: ident.Generation(a.num("generation", 1)), End: ident.Offset(a.num("end", 0))})
-	case "progress":
-		c.step(&partition.Progress{
-			Broker: ident.BrokerID(a.num("broker", 0)), BrokerEpoch: ident.BrokerEpoch(a.num("broker-epoch", 100)),
-			LeaderEpoch: ident.LeaderEpoch(a.num("epoch", int64(c.m.LeaderEpoch()))), Generation: ident.Generation(a.num("generation", 1)),
-			End: ident.Offset(a.num("end", 0)), Flushed: ident.Offset(a.num("flushed", a.num("end", 0))),
-		})
+	case "progress", "ask", "withdraw", "answered", "answering", "watermark", "connected", "disconnected", "truncated", "truncate-failed":
+		c.replicate(a)
 	case "fetch":
 		c.step(&partition.Fetch{
 			Request: a.request(), From: ident.Offset(a.num("from", 0)), After: ident.Offset(a.num("after", -1)),
@@ -144,6 +144,84 @@ func (c *conversation) do(a *args) (panicked string) {
 		a.t.Fatalf("%s: unknown verb %q", a.d.Pos, verb)
 	}
 	return ""
+}
+
+// replicate does what one broker tells another.
+func (c *conversation) replicate(a *args) {
+	broker, brokerEpoch := ident.BrokerID(a.num("broker", 0)), ident.BrokerEpoch(a.num("broker-epoch", 100))
+	epoch, generation := ident.LeaderEpoch(a.num("epoch", int64(c.m.LeaderEpoch()))), ident.Generation(a.num("generation", 1))
+	end := ident.Offset(a.num("end", 0))
+	high, start := ident.Offset(a.num("hw", 0)), ident.Offset(a.num("start", 0))
+	switch a.d.Cmd {
+	case "progress":
+		c.step(&partition.Progress{Broker: broker, BrokerEpoch: brokerEpoch, Report: partition.Report{
+			LeaderEpoch: epoch, Generation: generation, End: end, Flushed: ident.Offset(a.num("flushed", int64(end))), LogStart: start,
+		}})
+	case "ask":
+		last := ident.NoLeaderEpoch
+		if end > 0 {
+			last = c.m.EpochOf(end - 1)
+		}
+		c.step(&partition.Ask{Request: a.request(), Broker: broker, BrokerEpoch: brokerEpoch, Inquiry: partition.Inquiry{
+			LeaderEpoch: epoch, Generation: generation, From: ident.Offset(a.num("from", int64(end))), LogEnd: end,
+			Flushed:        ident.Offset(a.num("flushed", int64(end))),
+			LastBatchEpoch: ident.LeaderEpoch(a.num("last-epoch", int64(last))), BytesMax: int32(a.num("max", 1000)),
+		}})
+	case "withdraw":
+		c.step(&partition.Withdraw{Broker: broker, BrokerEpoch: brokerEpoch, Withdrawal: partition.Withdrawal{LeaderEpoch: epoch, Generation: generation}})
+	case "answered":
+		c.answered(a, &partition.Answered{
+			LeaderEpoch: epoch, Generation: generation, From: ident.Offset(a.num("from", int64(c.m.Offsets().End))),
+			Code: a.code("code"), HighWatermark: high, LogStart: start,
+			Diverging: a.has("diverging-end"), DivergingEpoch: ident.LeaderEpoch(a.num("diverging-epoch", -1)),
+			DivergingEnd: ident.Offset(a.num("diverging-end", -1)),
+		})
+	case "answering":
+		c.step(&partition.Answering{LeaderEpoch: epoch, Generation: generation, From: ident.Offset(a.num("from", 0)), Next: ident.Offset(a.num("next", 0))})
+	case "watermark":
+		c.step(&partition.Watermark{LeaderEpoch: epoch, HighWatermark: high, LogStart: start})
+	case "connected":
+		c.step(&partition.Connected{Broker: broker, Control: a.has("control")})
+	case "disconnected":
+		c.step(&partition.Disconnected{Broker: broker, BrokerEpoch: brokerEpoch})
+	case "truncated":
+		t := &partition.Truncated{Generation: generation, End: end}
+		if a.d.Input != "" {
+			t.Producers = partition.NewProducers(c.options.Config.ProducersMax)
+			for line := range strings.Lines(a.d.Input) {
+				c.recover(a, t.Producers, strings.TrimSpace(line))
+			}
+		}
+		c.step(t)
+	case "truncate-failed":
+		c.step(&partition.TruncateFailed{})
+	}
+}
+
+// answered steps an answer with the batches below it, and plays the shell's part in
+// writing them, fail=CODE written=N: only the first N.
+func (c *conversation) answered(a *args, answer *partition.Answered) {
+	for line := range strings.Lines(a.d.Input) {
+		b := partition.ReplicaBatch{BatchInfo: partition.BatchInfo{Bytes: 100, MaxTimestamp: 5000, ProducerID: -1, BaseSequence: -1}}
+		var count int32
+		n, _ := fmt.Sscanf(strings.TrimSpace(line), "batch base=%d count=%d epoch=%d pid=%d pepoch=%d seq=%d",
+			&b.Base, &count, &b.LeaderEpoch, &b.ProducerID, &b.ProducerEpoch, &b.BaseSequence)
+		if n != 3 && n != 6 {
+			a.t.Fatalf("%s: %q is no batch", a.d.Pos, line)
+		}
+		b.LastOffsetDelta = count - 1
+		answer.Batches = append(answer.Batches, b)
+	}
+	c.step(answer)
+	fail, written := a.code("fail"), int(a.num("written", 0))
+	if !slices.ContainsFunc(c.out.Persist, func(w partition.Write) bool { return w.Kind == partition.WriteReplica }) {
+		return
+	}
+	if fail != wire.NoError {
+		c.step(&partition.AppendFailed{Code: fail, Written: written})
+		return
+	}
+	c.step(&partition.Appended{})
 }
 
 func (c *conversation) step(cmd partition.Command) { c.m.Step(c.now, cmd, &c.out) }
@@ -191,18 +269,18 @@ func (c *conversation) open(a *args) {
 	c.options = partition.Options{Broker: 1, Log: log, Config: a.config(testConfig)}
 	c.options.Producers = partition.NewProducers(c.options.Config.ProducersMax)
 	for line := range strings.Lines(a.d.Input) {
-		c.recover(a, strings.TrimSpace(line))
+		c.recover(a, c.options.Producers, strings.TrimSpace(line))
 	}
 	c.m = partition.New(c.options)
 }
 
 // recover plays recovery: a snapshot entry or a batch found in the log.
-func (c *conversation) recover(a *args, line string) {
+func (c *conversation) recover(a *args, into *partition.Producers, line string) {
 	var e record.ProducerEntry
 	var count int32
 	if n, _ := fmt.Sscanf(line, "snapshot pid=%d epoch=%d seq=%d offset=%d", &e.ProducerID, &e.ProducerEpoch, &e.LastSequence, &e.LastOffset); n == 4 {
 		e.CoordinatorEpoch, e.CurrentTxnFirstOffset, e.Timestamp = -1, -1, 5000
-		c.options.Producers.Load([]record.ProducerEntry{e}, c.now.Wall)
+		into.Load([]record.ProducerEntry{e}, c.now.Wall)
 		return
 	}
 	b := partition.BatchInfo{Bytes: 100, MaxTimestamp: 5000}
@@ -213,7 +291,7 @@ func (c *conversation) recover(a *args, line string) {
 		b.Control, b.Transactional, b.BaseSequence, count = true, true, -1, 1
 	}
 	b.LastOffsetDelta = count - 1
-	c.options.Producers.Replay(e.LastOffset, b, c.now.Wall)
+	into.Replay(e.LastOffset, b, c.now.Wall)
 }
 
 // transcript draws the bundle and the offsets.
@@ -230,6 +308,18 @@ func (c *conversation) transcript() string {
 	}
 	for _, r := range c.out.Reply {
 		fmt.Fprintln(&b, r)
+	}
+	for _, i := range c.out.Ask {
+		fmt.Fprintln(&b, i)
+	}
+	for _, w := range c.out.Withdraw {
+		fmt.Fprintln(&b, w)
+	}
+	for _, r := range c.out.Report {
+		fmt.Fprintln(&b, r)
+	}
+	for _, w := range c.out.Watermark {
+		fmt.Fprintln(&b, w)
 	}
 	for _, a := range c.out.Arm {
 		fmt.Fprintf(&b, "arm %v +%dms\n", a.Key, (a.At-c.now.Mono)/millisecond)
@@ -302,6 +392,9 @@ func (a *args) config(c partition.Config) partition.Config {
 	c.ProducersMax = int(a.num("producers-max", int64(c.ProducersMax)))
 	c.ProduceWaitersMax = int(a.num("produces-max", int64(c.ProduceWaitersMax)))
 	c.FetchWaitersMax = int(a.num("fetches-max", int64(c.FetchWaitersMax)))
+	c.LagNanos = a.num("lag-ms", c.LagNanos/millisecond) * millisecond
+	c.AskWindow = int(a.num("window", int64(c.AskWindow)))
+	c.ProposeRetryNanos = a.num("propose-ms", c.ProposeRetryNanos/millisecond) * millisecond
 	c.ProducerExpirationMs = a.num("expiration-ms", c.ProducerExpirationMs)
 	return c
 }

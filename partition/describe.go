@@ -16,13 +16,18 @@ var roleNames = [...]string{"unassigned", "leading", "following", "resigned", "s
 // String names the role.
 func (r Role) String() string { return name(roleNames[:], int(r)) }
 
-var writeNames = [...]string{"", "batch", "epoch", "start", "strict-confirmed", "strict-cleared"}
+var writeNames = [...]string{"", "batch", "epoch", "start", "strict-confirmed", "strict-cleared",
+	"replica", "epochs-cut", "truncate", "restart",
+}
 
 // String draws the write.
 func (w Write) String() string {
 	s := fmt.Sprintf("persist %s offset=%d epoch=%d", name(writeNames[:], int(w.Kind)), w.Offset, w.LeaderEpoch)
 	if w.Kind == WriteBatch {
 		s += fmt.Sprintf(" request=%d", w.Request)
+	}
+	if w.Rebuild {
+		s += " rebuild-producers"
 	}
 	return s
 }
@@ -33,15 +38,48 @@ func (p Proposal) String() string {
 	for i := range p.ISR {
 		ids[i] = p.ISR[i].Broker
 	}
-	return fmt.Sprintf("propose isr=%v epoch=%d partition-epoch=%d", ids, p.LeaderEpoch, p.PartitionEpoch)
+	s := fmt.Sprintf("propose isr=%v epoch=%d partition-epoch=%d", ids, p.LeaderEpoch, p.PartitionEpoch)
+	if p.Resign {
+		s += " resign"
+	}
+	return s
 }
 
-var replyNames = [...]string{"", "append", "fetch", "delete-records", "list-offsets", "epoch-end", "producers"}
+// String draws the ask.
+func (i Inquiry) String() string {
+	return fmt.Sprintf("ask from=%d epoch=%d generation=%d end=%d flushed=%d last-epoch=%d max=%d",
+		i.From, i.LeaderEpoch, i.Generation, i.LogEnd, i.Flushed, i.LastBatchEpoch, i.BytesMax)
+}
+
+// String draws the withdrawal.
+func (w Withdrawal) String() string {
+	return fmt.Sprintf("withdraw epoch=%d generation=%d", w.LeaderEpoch, w.Generation)
+}
+
+// String draws the report.
+func (r Report) String() string {
+	return fmt.Sprintf("report epoch=%d generation=%d end=%d flushed=%d start=%d", r.LeaderEpoch, r.Generation, r.End, r.Flushed, r.LogStart)
+}
+
+// String draws the letter.
+func (w WatermarkLetter) String() string {
+	return fmt.Sprintf("watermark broker=%d broker-epoch=%d epoch=%d hw=%d start=%d", w.Broker, w.BrokerEpoch, w.LeaderEpoch, w.HighWatermark, w.LogStart)
+}
+
+var replyNames = [...]string{"", "append", "fetch", "delete-records", "list-offsets", "epoch-end", "producers", "ask"}
 
 // String draws the reply: its code if it is a refusal, else what it says.
 func (r Reply) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "reply request=%d %s", r.Request, name(replyNames[:], int(r.Kind)))
+	if r.Silent {
+		b.WriteString(" silent")
+		return b.String()
+	}
+	if r.Kind == ReplyAsk && r.Code == wire.OffsetOutOfRange {
+		fmt.Fprintf(&b, " %v hw=%d start=%d", r.Code, r.Fetch.HighWatermark, r.Fetch.LogStart)
+		return b.String()
+	}
 	if r.Code != wire.NoError {
 		fmt.Fprintf(&b, " %v", r.Code)
 		if r.Kind == ReplyAppend && r.Append.BaseOffset != ident.NoOffset {
@@ -67,6 +105,12 @@ func (r Reply) String() string {
 		if f.Diverging {
 			fmt.Fprintf(&b, " diverging epoch=%d end=%d", f.DivergingEpoch, f.DivergingEnd)
 		}
+	case ReplyAsk:
+		f := &r.Fetch
+		fmt.Fprintf(&b, " [%d,%d) max=%d hw=%d start=%d", f.From, f.UpTo, f.BytesMax, f.HighWatermark, f.LogStart)
+		if f.Diverging {
+			fmt.Fprintf(&b, " diverging epoch=%d end=%d", f.DivergingEpoch, f.DivergingEnd)
+		}
 	case ReplyDeleteRecords:
 		fmt.Fprintf(&b, " low=%d", r.DeleteRecords.LowWatermark)
 	case ReplyListOffsets:
@@ -86,7 +130,7 @@ func (r Reply) String() string {
 	return b.String()
 }
 
-var alarmNames = [...]string{"", "produce", "flush", "producers"}
+var alarmNames = [...]string{"", "produce", "flush", "producers", "lag", "sync", "propose", "ask"}
 
 // String names the alarm.
 func (k AlarmKey) String() string { return name(alarmNames[:], int(k)) }
@@ -94,7 +138,8 @@ func (k AlarmKey) String() string { return name(alarmNames[:], int(k)) }
 var noteNames = [...]string{
 	"", "became-leader", "became-follower", "resigned", "stopped", "isr-changed", "log-start", "timed-out",
 	"produce-full", "fetch-full", "producers-expired", "producer-evicted", "stale-flush", "stale-become",
-	"stale-progress", "strict-confirmed",
+	"stale-progress", "strict-confirmed", "stale-ask", "stale-answer", "bad-answer", "diverged", "truncating",
+	"truncated-committed", "starting-anew", "isr-shrinks", "isr-expands", "sync-hung",
 }
 
 // String names the kind of note; logs and metrics use it.
@@ -104,11 +149,11 @@ func (k NoteKind) String() string { return name(noteNames[:], int(k)) }
 func (n Note) String() string {
 	s := "note " + n.Kind.String()
 	switch n.Kind {
-	case NoteBecameLeader, NoteStrictConfirmed:
+	case NoteBecameLeader, NoteStrictConfirmed, NoteDiverged, NoteTruncating, NoteTruncatedCommitted, NoteStartingAnew:
 		s += fmt.Sprintf(" offset=%d epoch=%d", n.Offset, n.LeaderEpoch)
-	case NoteBecameFollower, NoteResigned, NoteStaleBecome, NoteStaleProgress:
+	case NoteBecameFollower, NoteResigned, NoteStaleBecome, NoteStaleProgress, NoteStaleAsk, NoteStaleAnswer, NoteBadAnswer, NoteSyncHung:
 		s += fmt.Sprintf(" epoch=%d", n.LeaderEpoch)
-	case NoteISRChanged:
+	case NoteISRChanged, NoteISRShrinks, NoteISRExpands:
 		s += fmt.Sprintf(" members=%d epoch=%d", n.Count, n.LeaderEpoch)
 	case NoteLogStart, NoteStaleFlush:
 		s += fmt.Sprintf(" offset=%d", n.Offset)

@@ -39,6 +39,15 @@ func (l *epochList) last() ident.LeaderEpoch {
 	return ident.NoLeaderEpoch
 }
 
+// cutEnd forgets the epochs that begin at or above end.
+func (l *epochList) cutEnd(end ident.Offset) {
+	n := len(l.entries)
+	for n > 0 && l.entries[n-1].Start >= end {
+		n--
+	}
+	l.entries = l.entries[:n]
+}
+
 // trim forgets what lies wholly below start. The epoch that start belongs to now
 // begins there.
 func (l *epochList) trim(start ident.Offset) {

@@ -19,6 +19,8 @@ type proposal struct {
 	acks     int16
 	deadline ident.Instant
 	result   appendResult
+
+	replicated []ReplicaBatch // of a follower, instead of all others
 }
 
 // appendResult is what an acknowledgement will say.
@@ -73,7 +75,8 @@ func (m *Machine) append(now Now, c *Append, out *Out) {
 		return
 	}
 	m.proposal = proposal{
-		open: true, batch: c.Batch, producer: slot, acks: c.Acks, deadline: c.Deadline,
+		replicated: m.proposal.replicated[:0],
+		open:       true, batch: c.Batch, producer: slot, acks: c.Acks, deadline: c.Deadline,
 		result: appendResult{request: c.Request, baseOffset: m.end, logAppendTime: c.LogAppendTime},
 	}
 	out.Persist = append(out.Persist, Write{Kind: WriteBatch, Request: c.Request, Offset: m.end, LeaderEpoch: m.leaderEpoch})
@@ -83,6 +86,12 @@ func (m *Machine) append(now Now, c *Append, out *Out) {
 func (m *Machine) appended(now Now, out *Out) {
 	p := &m.proposal
 	p.open = false
+	if n := len(p.replicated); n > 0 {
+		m.replicated(now, n, out)
+		m.heed(out)
+		m.goOn(out)
+		return
+	}
 	m.end += ident.Offset(p.batch.LastOffsetDelta) + 1
 	m.sizes.add(m.end, p.batch.Bytes)
 	if p.batch.ProducerID >= 0 {
@@ -90,6 +99,7 @@ func (m *Machine) appended(now Now, out *Out) {
 		m.armProducers(now, out)
 	}
 	m.askFlush(now, out)
+	m.answerAsks(now, out)
 	m.advance(out)
 	if p.acks == acksAll && m.highWatermark < m.end {
 		m.park(parkedProduce{appendResult: p.result, upTo: m.end, deadline: p.deadline}, out)
@@ -103,6 +113,13 @@ func (m *Machine) appendFailed(now Now, c *AppendFailed, out *Out) {
 	m.proposal.open = false
 	if c.Code == wire.NoError {
 		panic("partition: AppendFailed with NoError; the producer would take the batch for written")
+	}
+	if len(m.proposal.replicated) > 0 {
+		m.replicated(now, c.Written, out)
+		m.heed(out)
+		m.report(out)
+		m.askLater(now, out)
+		return
 	}
 	m.expectFirst(now, &m.proposal.batch, out)
 	m.replyAppend(out, &appendResult{
@@ -163,22 +180,27 @@ func (m *Machine) flushedTo(now Now, c *Flushed, out *Out) {
 	if m.role == Stopped {
 		return
 	}
-	if c.Generation != m.generation {
+	if c.Generation != m.generation || m.cut.open {
 		out.note(Note{Kind: NoteStaleFlush, Offset: c.End})
 		return
 	}
 	if c.End > m.end {
 		panic(fmt.Sprintf("partition: flushed to %d, but the log ends at %d", c.End, m.end))
 	}
+	m.syncSince = never // it has returned; whatever is dirty now waits for another
 	if c.End <= m.flushed {
 		return
 	}
 	m.flushed = c.End
 	m.confirmStrict(out)
-	if m.role != Leading {
+	switch m.role {
+	case Leading:
+		m.advance(out)
+	case Following:
+		m.report(out)
+	default:
 		return
 	}
-	m.advance(out)
 	if m.ownEnd() < m.end {
 		m.askFlush(now, out) // batches came in while the sync ran
 	}
@@ -186,15 +208,20 @@ func (m *Machine) flushedTo(now Now, c *Flushed, out *Out) {
 
 // askFlush asks for a sync when the mode or the topic's flush settings want one.
 func (m *Machine) askFlush(now Now, out *Out) {
-	if m.mode.strict || m.mode.clearing || m.mode.confirmAt != ident.NoOffset {
-		out.Flush = true
-		return
-	}
-	if int64(m.end-m.flushed) >= m.config.FlushMessages {
-		out.Flush = true
+	if m.mode.strict || m.mode.clearing || m.mode.confirmAt != ident.NoOffset || int64(m.end-m.flushed) >= m.config.FlushMessages {
+		m.flush(now, out)
 		return
 	}
 	m.armFlush(now, out)
+}
+
+// flush asks for a sync, and for a look at whether it returns.
+func (m *Machine) flush(now Now, out *Out) {
+	out.Flush = true
+	if m.syncSince == never {
+		m.syncSince = now.Mono
+		m.armSync(now.Mono, out)
+	}
 }
 
 // armFlush arms flush.ms, unless it runs already.

@@ -61,6 +61,15 @@ type Machine struct {
 	mode     mode
 	replicas replicaSet
 
+	// As a follower.
+	follower follower
+	cut      cut
+
+	// As a leader.
+	proposed  isrProposal
+	early     []earlyFollower
+	syncSince ident.Instant // when a sync was asked for that has not returned; never: none
+
 	// Who waits, and for what.
 	proposal  proposal
 	produces  produceHeap // each waits for a high watermark above the current one
@@ -72,6 +81,10 @@ type Machine struct {
 	produceAlarm  ident.Instant // <= the first deadline in produces
 	flushAlarm    ident.Instant
 	producerAlarm ident.Instant
+	lagAlarm      ident.Instant // <= the first clock of a member that runs out
+	syncAlarm     ident.Instant
+	proposeAlarm  ident.Instant
+	askAlarm      ident.Instant
 }
 
 // New makes the machine of a replica whose log was opened and recovered. It is
@@ -96,7 +109,13 @@ func New(o Options) *Machine {
 		produceAlarm:  never,
 		flushAlarm:    never,
 		producerAlarm: never,
+		lagAlarm:      never,
+		syncAlarm:     never,
+		proposeAlarm:  never,
+		askAlarm:      never,
+		syncSince:     never,
 	}
+	m.follower.begin()
 	for _, e := range l.Epochs {
 		m.epochs.assign(e.Epoch, e.Start)
 	}
@@ -112,13 +131,13 @@ func New(o Options) *Machine {
 // Step applies one command and appends what follows from it to out. It never fails:
 // a request that cannot be served is answered with a code. A shell that breaks the
 // order of a turn, by stepping anything but Appended or AppendFailed after a
-// WriteBatch, is a bug and panics.
+// WriteBatch or WriteReplica, is a bug and panics.
 func (m *Machine) Step(now Now, c Command, out *Out) {
 	switch outcome := isOutcome(c); {
 	case m.proposal.open && !outcome:
-		panic(fmt.Sprintf("partition: %T between a WriteBatch and its outcome", c))
+		panic(fmt.Sprintf("partition: %T between a write of batches and its outcome", c))
 	case outcome && !m.proposal.open:
-		panic(fmt.Sprintf("partition: %T without a WriteBatch", c))
+		panic(fmt.Sprintf("partition: %T without a write of batches", c))
 	}
 	switch c := c.(type) {
 	case *Append:
@@ -134,7 +153,25 @@ func (m *Machine) Step(now Now, c Command, out *Out) {
 	case *Unpark:
 		m.unpark(c, out)
 	case *Progress:
-		m.progress(c, out)
+		m.progress(now, c, out)
+	case *Ask:
+		m.ask(now, c, out)
+	case *Withdraw:
+		m.withdraw(now, c, out)
+	case *Answered:
+		m.answered(now, c, out)
+	case *Answering:
+		m.answering(c, out)
+	case *Watermark:
+		m.watermark(c, out)
+	case *Connected:
+		m.connected(c, out)
+	case *Disconnected:
+		m.disconnected(now, c, out)
+	case *Truncated:
+		m.truncated(now, c, out)
+	case *TruncateFailed:
+		m.truncateFailed(now, out)
 	case *Rolled:
 		m.rolled(c, out)
 	case *Become:
@@ -154,7 +191,7 @@ func (m *Machine) Step(now Now, c Command, out *Out) {
 	case *StrictCleared:
 		m.strictCleared(c, out)
 	case *Resign:
-		m.resign(out)
+		m.resign(now, out)
 	case *Stop:
 		m.stop(c, out)
 	default:
@@ -170,7 +207,8 @@ func isOutcome(c Command) bool {
 }
 
 // Tick does what time alone makes due: deadlines of parked produces, flush.ms,
-// forgotten producers. Calling it early or often does no harm.
+// forgotten producers, followers that lag, a sync that hangs, what is to be proposed
+// or asked again. Calling it early or often does no harm.
 func (m *Machine) Tick(now Now, out *Out) {
 	if now.Mono >= m.produceAlarm {
 		m.expireProduces(now, out)
@@ -178,12 +216,24 @@ func (m *Machine) Tick(now Now, out *Out) {
 	if now.Mono >= m.flushAlarm {
 		m.flushAlarm = never
 		if m.end > m.flushed {
-			out.Flush = true
+			m.flush(now, out)
 			m.armFlush(now, out)
 		}
 	}
 	if now.Mono >= m.producerAlarm {
 		m.expireProducers(now, out)
+	}
+	if now.Mono >= m.lagAlarm {
+		m.checkLag(now, out)
+	}
+	if now.Mono >= m.syncAlarm {
+		m.checkSync(now, out)
+	}
+	if now.Mono >= m.proposeAlarm {
+		m.retryProposal(now, out)
+	}
+	if now.Mono >= m.askAlarm {
+		m.askAgain(out)
 	}
 }
 
@@ -242,18 +292,38 @@ func (m *Machine) configure(now Now, c *Configure, out *Out) {
 		m.producerAlarm = never
 		m.armProducers(now, out)
 	}
+	m.lagAlarm = never
+	m.armLag(now, out)
 	m.failShortOfReplicas(out)
 	m.advance(out)
+	m.proposeISR(now, out)
 }
 
-// resign stops leading until a higher leader epoch.
-func (m *Machine) resign(out *Out) {
+// resign stops leading until a higher leader epoch, and asks for one.
+func (m *Machine) resign(now Now, out *Out) {
 	if m.role != Leading {
 		return
 	}
 	m.role = Resigned
 	out.note(Note{Kind: NoteResigned, LeaderEpoch: m.leaderEpoch})
 	m.answerAll(wire.NotLeaderOrFollower, out)
+	m.lagAlarm, m.flushAlarm = never, never
+	m.proposed = isrProposal{}
+	m.proposeResign(now, out)
+}
+
+// proposeResign asks for another member of the ISR to be elected, if there is one.
+func (m *Machine) proposeResign(now Now, out *Out) {
+	if m.replicas.isrSize < 2 {
+		return
+	}
+	isr := make([]Replica, 0, m.replicas.isrSize-1)
+	for i := range m.replicas.all {
+		if r := &m.replicas.all[i]; r.inISR && r.Broker != m.broker {
+			isr = append(isr, r.Replica)
+		}
+	}
+	m.propose(now, Proposal{LeaderEpoch: m.leaderEpoch, PartitionEpoch: m.partitionEpoch, ISR: isr, Resign: true}, out)
 }
 
 // stop ends the machine.
@@ -264,9 +334,17 @@ func (m *Machine) stop(c *Stop, out *Out) {
 	if c.Code == wire.NoError {
 		panic("partition: Stop with NoError; later requests could not be told from served ones")
 	}
+	if m.role == Following && len(m.follower.asked) > 0 {
+		// The leader would take a parked ask for a caught-up follower.
+		out.Withdraw = append(out.Withdraw, Withdrawal{LeaderEpoch: m.leaderEpoch, Generation: m.generation})
+	}
 	m.role, m.stopCode = Stopped, c.Code
 	out.note(Note{Kind: NoteStopped})
 	m.answerAll(c.Code, out)
+	m.refuseEarly(c.Code, out)
+	m.follower.reset()
+	m.proposed, m.cut = isrProposal{}, cut{}
+	m.flushAlarm, m.producerAlarm, m.lagAlarm, m.syncAlarm, m.proposeAlarm, m.askAlarm = never, never, never, never, never, never
 }
 
 // answerAll gives everybody who waits the same refusal.
@@ -279,6 +357,7 @@ func (m *Machine) answerAll(code wire.ErrorCode, out *Out) {
 		m.refuseFetch(m.fetches[i].request, code, out)
 	}
 	m.fetches = m.fetches[:0]
+	m.refuseAsks(code, out)
 	m.produceAlarm = never
 }
 

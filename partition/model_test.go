@@ -42,7 +42,7 @@ func TestMachineAgreesWithItsTwin(t *testing.T) {
 		"append NOT_ENOUGH_REPLICAS_AFTER_APPEND", "append OUT_OF_ORDER_SEQUENCE_NUMBER", "append INVALID_PRODUCER_EPOCH",
 		"append KAFKA_STORAGE_ERROR", "fetch NONE", "fetch parked", "fetch woken", "fetch diverging", "fetch OFFSET_OUT_OF_RANGE",
 		"fetch FENCED_LEADER_EPOCH", "fetch UNKNOWN_LEADER_EPOCH", "delete-records NONE", "delete-records OFFSET_OUT_OF_RANGE",
-		"list-offsets OFFSET_NOT_AVAILABLE", "propose", "strict-cleared", "strict-confirmed",
+		"list-offsets OFFSET_NOT_AVAILABLE", "propose", "ask counts", "ask refused", "strict-cleared", "strict-confirmed",
 	} {
 		if seen[k] == 0 {
 			t.Errorf("no run came to %q", k)
@@ -51,7 +51,7 @@ func TestMachineAgreesWithItsTwin(t *testing.T) {
 }
 
 var modelOps = []string{
-	"append", "append", "append", "append", "append", "flushed", "flushed", "progress", "progress", "progress", "fetch", "fetch",
+	"append", "append", "append", "append", "append", "flushed", "flushed", "progress", "ask", "ask", "ask", "disconnected", "fetch", "fetch",
 	"unpark", "become", "isr", "delete-records", "trim", "list-offsets", "epoch-end", "tick", "strict-cleared", "resign", "rare",
 }
 
@@ -130,12 +130,23 @@ func (m *model) do(op string) {
 	case "progress":
 		c := &partition.Progress{
 			Broker: ident.BrokerID(m.draw("broker", 2, 4)), BrokerEpoch: ident.BrokerEpoch(max(0, m.draw("broker-epoch", -6, 1))),
-			LeaderEpoch: m.m.LeaderEpoch() - ident.LeaderEpoch(max(0, m.draw("epoch", -8, 1))),
-			Generation:  ident.Generation(max(1, m.draw("generation", -8, 2))), End: m.boundary("end"),
+			Report: partition.Report{
+				LeaderEpoch: m.m.LeaderEpoch() - ident.LeaderEpoch(max(0, m.draw("epoch", -8, 1))),
+				Generation:  ident.Generation(max(1, m.draw("generation", -8, 2))), End: m.boundary("end"),
+			},
 		}
 		c.Flushed = min(c.End, m.boundary("flushed"))
 		m.m.Step(m.now, c, &m.out)
 		m.w.progress(c)
+	case "ask":
+		m.ask()
+	case "disconnected":
+		c := &partition.Disconnected{Broker: ident.BrokerID(m.draw("broker", 2, 4))}
+		registered := slices.ContainsFunc(m.w.replicas, func(r partition.Replica) bool { return r.Broker == c.Broker && r.BrokerEpoch == 0 })
+		m.m.Step(m.now, c, &m.out)
+		if m.w.leading && registered {
+			m.w.leave(c.Broker)
+		}
 	case "fetch":
 		c := &partition.Fetch{
 			Request: m.request, From: m.offset("from"), After: m.offset("after"), BytesMin: int32(m.draw("min", 0, 400)), BytesMax: 77,
@@ -213,6 +224,31 @@ func (m *model) do(op string) {
 			m.w.leading, m.w.resigned, m.w.stopped = false, false, true
 			m.w.settle()
 		}
+	}
+}
+
+// ask lets a follower ask, mostly with a log that is a prefix of the leader's.
+func (m *model) ask() {
+	c := &partition.Ask{
+		Request: m.request, Broker: ident.BrokerID(m.draw("broker", 2, 4)), BrokerEpoch: ident.BrokerEpoch(max(0, m.draw("broker-epoch", -6, 1))),
+		Inquiry: partition.Inquiry{
+			LeaderEpoch: m.m.LeaderEpoch() - ident.LeaderEpoch(max(0, m.draw("epoch", -8, 1))),
+			Generation:  ident.Generation(max(1, m.draw("generation", -8, 2))), LogEnd: m.boundary("end"), LastBatchEpoch: ident.NoLeaderEpoch,
+			BytesMax: 99,
+		},
+	}
+	c.From, c.Flushed = c.LogEnd, min(c.LogEnd, m.boundary("flushed"))
+	if c.LogEnd > 0 {
+		c.LastBatchEpoch = m.w.epochOf(c.LogEnd - 1)
+	}
+	if m.draw("parted", 0, 5) == 0 {
+		c.LastBatchEpoch = max(-1, c.LastBatchEpoch+ident.LeaderEpoch(m.draw("by", -2, 2)))
+	}
+	m.m.Step(m.now, c, &m.out)
+	if m.w.ask(c) {
+		m.seen["ask counts"]++
+	} else {
+		m.seen["ask refused"]++
 	}
 }
 
@@ -308,6 +344,14 @@ func (m *model) compare(op string) {
 	if err := m.m.Check(); err != nil {
 		m.rt.Fatalf("after %s: %v", op, err)
 	}
+	// What followers are answered is the cluster's test.
+	m.out.Reply = slices.DeleteFunc(m.out.Reply, func(r partition.Reply) bool { return r.Kind == partition.ReplyAsk })
+	m.out.Propose = slices.DeleteFunc(m.out.Propose, func(p partition.Proposal) bool {
+		if p.Resign && (!m.w.resigned || len(m.w.isr) < 2 || len(p.ISR) != len(m.w.isr)-1) {
+			m.rt.Fatalf("after %s: %v, with ISR %v", op, p, m.w.isr)
+		}
+		return p.Resign
+	})
 	got, want := draw(m.out.Reply), draw(m.w.replies)
 	if !slices.Equal(got, want) {
 		m.rt.Fatalf("%s is answered\n %q, the twin says\n %q", op, got, want)

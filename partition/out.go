@@ -12,8 +12,21 @@ type Out struct {
 	Flush   bool       // 2. ask the flusher to sync this log
 	Propose []Proposal // 3. changes of the ISR, for the controller
 	Reply   []Reply    // 4. to whoever waits under a request id
-	Arm     []Alarm    // 5. wake-ups; arming a key again replaces it
-	Note    []Note     // 6. what happened, for logs and metrics
+	// 5. Letters between leader and followers. Of several reports or watermarks for
+	// one receiver only the last need be sent.
+	Ask       []Inquiry         // to the leader, on the data connection
+	Withdraw  []Withdrawal      // to the leader, on the data connection
+	Report    []Report          // to the leader, on the control connection, as Progress
+	Watermark []WatermarkLetter // to followers, on the control connections
+	Arm       []Alarm           // 6. wake-ups; arming a key again replaces it
+	Note      []Note            // 7. what happened, for logs and metrics
+}
+
+// WatermarkLetter is a [Watermark] for one follower.
+type WatermarkLetter struct {
+	Broker      ident.BrokerID
+	BrokerEpoch ident.BrokerEpoch
+	Watermark
 }
 
 // Reset empties the bundle and keeps its memory.
@@ -21,6 +34,7 @@ func (o *Out) Reset() {
 	clear(o.Reply) // the producers of a reply belong to its receiver
 	clear(o.Propose)
 	o.Persist, o.Flush, o.Propose = o.Persist[:0], false, o.Propose[:0]
+	o.Ask, o.Withdraw, o.Report, o.Watermark = o.Ask[:0], o.Withdraw[:0], o.Report[:0], o.Watermark[:0]
 	o.Reply, o.Arm, o.Note = o.Reply[:0], o.Arm[:0], o.Note[:0]
 }
 
@@ -46,6 +60,19 @@ const (
 	// WriteStrictCleared removes that mark. Once its absence is durable (at once,
 	// if the log has none) the shell steps [StrictCleared].
 	WriteStrictCleared
+	// WriteReplica appends the batches of the [Answered] being stepped, as they are;
+	// the first goes at Offset or above. Step [Appended] or [AppendFailed].
+	WriteReplica
+	// WriteEpochsCut forgets the entries of the leader epoch file that begin at Offset
+	// or above: leaderships in which nothing was written.
+	WriteEpochsCut
+	// WriteTruncate cuts the log at Offset. Unlike the other writes it may take more
+	// than this turn; nothing is stepped that reads or writes the log until
+	// [Truncated] or [TruncateFailed] has been.
+	WriteTruncate
+	// WriteRestart drops the whole log and begins it anew at Offset, in the manner of
+	// WriteTruncate.
+	WriteRestart
 )
 
 // Write is one change of the local log.
@@ -54,14 +81,22 @@ type Write struct {
 	Request     ident.RequestID // of the Append, for WriteBatch
 	Offset      ident.Offset
 	LeaderEpoch ident.LeaderEpoch
+	// Rebuild, of a WriteTruncate: batches of idempotent producers are cut off, so
+	// [Truncated] has to bring the producers' state as of the new end, read from the
+	// newest snapshot at or below it and the batches above that.
+	Rebuild bool
 }
 
-// Proposal asks the controller to commit a larger ISR. It stays pending, and is to
-// be sent again unchanged, until a [Become] with a higher partition epoch arrives.
+// Proposal asks the controller to commit another ISR. It stays pending, and the
+// machine emits it again unchanged from time to time, until a [Become] with a higher
+// partition epoch arrives.
 type Proposal struct {
 	LeaderEpoch    ident.LeaderEpoch
 	PartitionEpoch ident.PartitionEpoch // of the record it is based on
-	ISR            []Replica            // the whole set wanted, in order of assignment; the receiver's to keep
+	ISR            []Replica            // the whole set wanted, in order of assignment; never changed, so it may be kept
+	// Resign: this broker leads no more and wants another member of the ISR elected;
+	// the set is without it.
+	Resign bool
 }
 
 // ReplyKind says which part of a [Reply] has meaning.
@@ -75,6 +110,7 @@ const (
 	ReplyListOffsets
 	ReplyEpochEnd
 	ReplyDescribeProducers
+	ReplyAsk // its part is Fetch, whose HighWatermark and LogStart hold with any code
 )
 
 // Reply answers the command that carried Request. Each such command has exactly
@@ -83,6 +119,8 @@ type Reply struct {
 	Request ident.RequestID
 	Kind    ReplyKind
 	Code    wire.ErrorCode // wire.NoError: the part below holds
+	// Silent: whoever asked is gone or asks elsewhere; nothing is to be sent.
+	Silent bool
 	// Leader and LeaderEpoch are the leader this machine knows of, so that a
 	// refused client can be sent there (KIP-951).
 	Leader      ident.BrokerID
@@ -166,6 +204,10 @@ const (
 	AlarmProduce   AlarmKey = iota + 1 // the first deadline of a parked produce
 	AlarmFlush                         // flush.ms of the oldest unflushed batch
 	AlarmProducers                     // the next look for expired producers
+	AlarmLag                           // the first follower's clock of replica.lag.time.max.ms
+	AlarmSync                          // a sync of this log has hung for replica.lag.time.max.ms
+	AlarmPropose                       // a proposal is sent again, or may be made again
+	AlarmAsk                           // an ask, or a truncation, is tried again
 )
 
 // Alarm asks for a Tick at At or soon after. Arming a key again replaces it; a
@@ -181,21 +223,31 @@ type NoteKind int8
 // What can happen. Offset, LeaderEpoch, Producer and Count of a [Note] mean what
 // the kind says, and are zero otherwise.
 const (
-	NoteBecameLeader     NoteKind = iota + 1 // Offset: the epoch's start
-	NoteBecameFollower                       // following the leader of LeaderEpoch, or waiting for one
-	NoteResigned                             // of LeaderEpoch
-	NoteStopped                              //
-	NoteISRChanged                           // Count: members now
-	NoteLogStart                             // Offset: the new log start
-	NoteTimedOut                             // Count: parked produces that ended without an acknowledgement
-	NoteProduceFull                          // an acks=all produce was refused: too many wait
-	NoteFetchFull                            // a fetch was answered early: too many wait
-	NoteProducersExpired                     // Count: producers forgotten after producer.id.expiration.ms
-	NoteProducerEvicted                      // Producer: forgotten, the bound was reached
-	NoteStaleFlush                           // a flush result of another generation, ignored
-	NoteStaleBecome                          // a metadata record not newer than the known one, ignored
-	NoteStaleProgress                        // a follower's report of another epoch or generation, ignored
-	NoteStrictConfirmed                      // Offset: the flushed end
+	NoteBecameLeader       NoteKind = iota + 1 // Offset: the epoch's start
+	NoteBecameFollower                         // following the leader of LeaderEpoch, or waiting for one
+	NoteResigned                               // of LeaderEpoch
+	NoteStopped                                //
+	NoteISRChanged                             // Count: members now
+	NoteLogStart                               // Offset: the new log start
+	NoteTimedOut                               // Count: parked produces that ended without an acknowledgement
+	NoteProduceFull                            // an acks=all produce was refused: too many wait
+	NoteFetchFull                              // a fetch was answered early: too many wait
+	NoteProducersExpired                       // Count: producers forgotten after producer.id.expiration.ms
+	NoteProducerEvicted                        // Producer: forgotten, the bound was reached
+	NoteStaleFlush                             // a flush result of another generation, ignored
+	NoteStaleBecome                            // a metadata record not newer than the known one, ignored
+	NoteStaleProgress                          // a follower's report of another epoch or generation, ignored
+	NoteStrictConfirmed                        // Offset: the flushed end
+	NoteStaleAsk                               // an ask of another epoch, registration or generation, refused
+	NoteStaleAnswer                            // an answer of another epoch or generation, or that fits nowhere, ignored
+	NoteBadAnswer                              // an answer that no leader gives, ignored; LeaderEpoch: its
+	NoteDiverged                               // Offset: where a follower was told to truncate; LeaderEpoch: the epoch found
+	NoteTruncating                             // Offset: the new end
+	NoteTruncatedCommitted                     // a truncation below the high watermark, Offset: that was; records may be lost
+	NoteStartingAnew                           // Offset: the new log start and end
+	NoteISRShrinks                             // Count: members proposed to leave
+	NoteISRExpands                             // Count: members proposed to join
+	NoteSyncHung                               // the own sync has not returned for replica.lag.time.max.ms
 )
 
 // Note is one thing that happened. The machine logs nothing; the shell makes log

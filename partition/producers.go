@@ -49,7 +49,8 @@ type producer struct {
 	newer   int32
 	touched ident.Millis // wall clock when it last appended, or was found by recovery
 
-	coordinatorEpoch int32 // of the last transaction marker, for the snapshot
+	marked           ident.Offset // offset of the last marker; ident.NoOffset: none is known
+	coordinatorEpoch int32        // of the last transaction marker, for the snapshot
 	txnFirstOffset   ident.Offset
 	window           [windowSize]batchMark // oldest first
 }
@@ -116,7 +117,7 @@ func (p *Producers) Replay(base ident.Offset, b BatchInfo, now ident.Millis) {
 		slot = p.insert(b.ProducerID, b.ProducerEpoch, nil)
 	}
 	s := &p.slots[slot]
-	s.touched = now
+	s.touched, s.marked = now, base
 	if b.ProducerEpoch > s.epoch {
 		s.epoch, s.count = b.ProducerEpoch, 0
 	}
@@ -150,6 +151,16 @@ func (p *Producers) Load(entries []record.ProducerEntry, now ident.Millis) {
 		s.window[0] = mark
 		s.count++
 	}
+}
+
+// above tells whether a batch of any producer lies at or above offset o.
+func (p *Producers) above(o ident.Offset) bool {
+	for slot := p.oldest; slot != noSlot; slot = p.slots[slot].newer {
+		if s := &p.slots[slot]; s.count > 0 && s.window[s.count-1].lastOffset >= o || s.marked >= o {
+			return true
+		}
+	}
+	return false
 }
 
 // Snapshot appends one entry per producer, the quietest first: what a restart needs
@@ -288,7 +299,7 @@ func (p *Producers) insert(id ident.ProducerID, epoch ident.ProducerEpoch, out *
 		slot = int32(len(p.slots))
 		p.slots = append(p.slots, producer{})
 	}
-	p.slots[slot] = producer{id: id, epoch: epoch, coordinatorEpoch: -1, txnFirstOffset: ident.NoOffset}
+	p.slots[slot] = producer{id: id, epoch: epoch, marked: ident.NoOffset, coordinatorEpoch: -1, txnFirstOffset: ident.NoOffset}
 	p.byID[id] = slot
 	p.link(slot)
 	return slot

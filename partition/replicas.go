@@ -12,34 +12,65 @@ type replica struct {
 	Replica
 	inISR   bool // in the committed ISR
 	pending bool // its addition is proposed; never together with inISR
+	leaving bool // its removal is proposed; only together with inISR
+	// wasMember: the clock has been started for its membership.
+	wasMember bool
 
-	// What a follower reported in this leader epoch; ident.NoOffset: nothing yet.
-	// flushed <= end, except that a report may lower neither.
+	// What a follower reported in this leader epoch; ident.NoOffset: nothing that
+	// counts yet. flushed <= end, except that a report may lower neither.
 	end        ident.Offset
 	flushed    ident.Offset
 	generation ident.Generation
+	verified   bool // an ask of this generation has shown that the log is a prefix of ours
+	// early is the greatest Progress that came before the ask of its generation.
+	early    Report
+	hasEarly bool
+
+	parked parkedAsk
+	// What the follower was told last; ident.NoOffset: nothing.
+	toldHigh  ident.Offset
+	toldStart ident.Offset
+	// asks: it has asked since it was proposed to leave, lost its connection or took its
+	// ask back. Without a sign of life it is not proposed to join.
+	asks  bool
+	clock lagClock
+}
+
+// parkedAsk is a follower's ask that waits for the log to grow.
+type parkedAsk struct {
+	open     bool
+	request  ident.RequestID
+	from     ident.Offset
+	bytesMax int32
+}
+
+// fresh is a replica of which nothing is known.
+func fresh(r Replica) replica {
+	return replica{
+		Replica: r, end: ident.NoOffset, flushed: ident.NoOffset, toldHigh: ident.NoOffset, toldStart: ident.NoOffset,
+	}
 }
 
 // replicaSet is the assignment and how far everybody is.
 type replicaSet struct {
 	all     []replica // in order of assignment
 	isrSize int32     // committed members
-	// proposed is set while a larger ISR waits for the controller's word.
-	proposed bool
 }
 
 // assign takes over the metadata record. Reports of followers survive a change
-// inside a leader epoch; a new epoch starts without any. A proposal ends either way:
-// the record carries its outcome.
-func (s *replicaSet) assign(c *Become, self ident.BrokerID, newEpoch bool) {
+// inside a leader epoch; a new epoch starts without any. It returns the replicas that
+// are no more what they were, whose asks are void.
+func (s *replicaSet) assign(c *Become, self ident.BrokerID, newEpoch bool) (gone []replica) {
 	old := s.all
 	s.all = make([]replica, 0, len(c.Replicas))
-	s.isrSize, s.proposed = 0, false
+	s.isrSize = 0
 	for _, r := range c.Replicas {
-		next := replica{Replica: r, end: ident.NoOffset, flushed: ident.NoOffset}
+		next := fresh(r)
 		if i := slices.IndexFunc(old, func(o replica) bool { return o.Replica == r }); i >= 0 && !newEpoch {
-			next.end, next.flushed, next.generation = old[i].end, old[i].flushed, old[i].generation
+			next = old[i]
+			old[i].parked.open = false
 		}
+		next.inISR, next.pending, next.leaving = false, false, false
 		if slices.Contains(c.ISR, r.Broker) {
 			next.inISR = true
 			s.isrSize++
@@ -52,6 +83,7 @@ func (s *replicaSet) assign(c *Become, self ident.BrokerID, newEpoch bool) {
 	if c.Leader == self && s.find(self) == nil {
 		panic(fmt.Sprintf("partition: broker %d leads a partition it has no replica of", self))
 	}
+	return old
 }
 
 // find returns the replica on a broker, or nil.
@@ -72,6 +104,21 @@ func (r *replica) reported(strict bool) ident.Offset {
 	return r.end
 }
 
+// renew begins another generation of the follower's log: what it reported of the
+// former one says nothing any more.
+func (r *replica) renew(g ident.Generation) {
+	r.generation, r.verified = g, false
+	r.end, r.flushed = ident.NoOffset, ident.NoOffset
+	r.toldHigh, r.toldStart = ident.NoOffset, ident.NoOffset
+}
+
+// merge takes in a report of the current generation that counts. What lies beyond our
+// own end are bytes we do not have.
+func (r *replica) merge(end, flushed, ours ident.Offset) {
+	end = min(end, ours)
+	r.end, r.flushed = max(r.end, end), max(r.flushed, min(flushed, end))
+}
+
 // minISR is how many members the committed ISR needs before anything is
 // acknowledged to all.
 func (m *Machine) minISR() int32 {
@@ -85,7 +132,8 @@ func (m *Machine) enoughReplicas() bool { return m.replicas.isrSize >= m.minISR(
 // whoever waited for that.
 //
 // Pending members count although the controller may refuse them: it may also have
-// committed them already and elect one of them as soon as this leader fails.
+// committed them already and elect one of them as soon as this leader fails. Members
+// that are proposed to leave count until the controller has let them go.
 func (m *Machine) advance(out *Out) {
 	if !m.enoughReplicas() {
 		return
@@ -104,55 +152,44 @@ func (m *Machine) advance(out *Out) {
 	m.sizes.advance(next)
 	m.acknowledge(out)
 	m.wakeFetches(out)
+	m.tellFollowers(out)
 }
 
 // progress takes in a follower's report.
-func (m *Machine) progress(c *Progress, out *Out) {
+func (m *Machine) progress(now Now, c *Progress, out *Out) {
 	if m.role == Stopped {
+		return
+	}
+	if c.LeaderEpoch > m.leaderEpoch {
+		m.keepProgress(c, out)
 		return
 	}
 	r := m.replicas.find(c.Broker)
 	if m.role != Leading || r == nil || c.Broker == m.broker || c.LeaderEpoch != m.leaderEpoch ||
-		c.BrokerEpoch != r.BrokerEpoch || c.Generation < r.generation {
+		!m.registered(r, c.BrokerEpoch) || c.Generation < r.generation || !sound(c.End, c.Flushed) {
 		out.note(Note{Kind: NoteStaleProgress, LeaderEpoch: c.LeaderEpoch})
 		return
 	}
-	// A report beyond our own log is about bytes we do not have; they will not count.
-	end := min(c.End, m.end)
-	flushed := min(c.Flushed, end)
-	if c.Generation > r.generation {
-		r.generation, r.end, r.flushed = c.Generation, end, flushed
-	} else {
-		r.end, r.flushed = max(r.end, end), max(r.flushed, flushed)
+	if c.Generation > r.generation || !r.verified {
+		// It travels on another connection than the ask that will verify it.
+		if !r.hasEarly || r.early.Generation < c.Generation {
+			r.early, r.hasEarly = c.Report, true
+		} else if r.early.Generation == c.Generation {
+			r.early.End, r.early.Flushed = max(r.early.End, c.End), max(r.early.Flushed, c.Flushed)
+		}
+		return
 	}
+	r.merge(c.End, c.Flushed, m.end)
+	m.reclock(now, r, out)
 	m.advance(out)
-	m.proposeISR(out)
+	m.proposeISR(now, out)
 }
 
-// proposeISR asks for every follower that has caught up to be added. One proposal
-// is out at a time.
-func (m *Machine) proposeISR(out *Out) {
-	if m.role != Leading || m.replicas.proposed {
-		return
-	}
-	found := false
-	for i := range m.replicas.all {
-		r := &m.replicas.all[i]
-		// Below the epoch's start a follower may still have to truncate; below the
-		// high watermark it lacks records that were acknowledged.
-		if !r.inISR && r.Broker != m.broker && r.reported(m.mode.strict) >= max(m.epochStart, m.highWatermark) {
-			r.pending, found = true, true
-		}
-	}
-	if !found {
-		return
-	}
-	m.replicas.proposed = true
-	isr := make([]Replica, 0, len(m.replicas.all))
-	for i := range m.replicas.all {
-		if r := &m.replicas.all[i]; r.inISR || r.pending {
-			isr = append(isr, r.Replica)
-		}
-	}
-	out.Propose = append(out.Propose, Proposal{LeaderEpoch: m.leaderEpoch, PartitionEpoch: m.partitionEpoch, ISR: isr})
+// registered tells whether a report under a broker epoch is one of the replica that
+// the metadata log means (KIP-903).
+func (m *Machine) registered(r *replica, e ident.BrokerEpoch) bool {
+	return e == r.BrokerEpoch && e != ident.NoBrokerEpoch
 }
+
+// sound tells whether ends can be those of a log.
+func sound(end, flushed ident.Offset) bool { return 0 <= flushed && flushed <= end }

@@ -34,13 +34,14 @@ func (m *Machine) deleteRecords(c *DeleteRecords, out *Out) {
 
 // trim follows retention.
 func (m *Machine) trim(c *Trim, out *Out) {
-	if m.role == Stopped || c.Start <= m.logStart {
+	if m.role == Stopped || m.cut.open || c.Start <= m.logStart {
 		return
 	}
 	if c.Start > m.highWatermark {
 		panic(fmt.Sprintf("partition: retention moved the log start to %d, above the high watermark %d", c.Start, m.highWatermark))
 	}
 	m.moveStart(c.Start, out)
+	m.report(out)
 }
 
 // moveStart raises the log start and tells the readers below it.
@@ -52,4 +53,5 @@ func (m *Machine) moveStart(start ident.Offset, out *Out) {
 	m.epochs.trim(start)
 	out.note(Note{Kind: NoteLogStart, Offset: start})
 	m.sweepFetches(out, func(f *parkedFetch) bool { return f.from < start })
+	m.tellFollowers(out)
 }

@@ -32,7 +32,7 @@ type twin struct {
 	replicas []partition.Replica
 	isr      []ident.BrokerID
 	pending  []ident.BrokerID
-	reports  map[ident.BrokerID]partition.Progress // best of the current generation
+	reports  map[ident.BrokerID]*twinReport
 	proposed bool
 
 	expected map[ident.ProducerID]ident.ProducerEpoch // whose first batch was refused for now
@@ -57,6 +57,15 @@ type twinProduce struct {
 	end      ident.Offset
 	deadline ident.Instant
 	dup      bool
+}
+
+// twinReport is what a follower said in this leader epoch.
+type twinReport struct {
+	generation   ident.Generation
+	verified     bool // what follows counts
+	end, flushed ident.Offset
+	early        *partition.Report // said before the ask of its generation
+	asks         bool              // asked since it was last heard of leaving
 }
 
 type twinFetch struct {
@@ -96,12 +105,12 @@ func (w *twin) settle() {
 			}
 			r, ok := w.reports[id]
 			switch {
-			case !ok:
+			case !ok || !r.verified:
 				next = -1
 			case w.strict:
-				next = min(next, r.Flushed)
+				next = min(next, r.flushed)
 			default:
-				next = min(next, r.End)
+				next = min(next, r.end)
 			}
 		}
 		w.hw = max(w.hw, next)
@@ -141,11 +150,14 @@ func (w *twin) propose() {
 	}
 	for _, r := range w.replicas {
 		report, ok := w.reports[r.Broker]
-		reached := report.End
-		if w.strict {
-			reached = report.Flushed
+		if !ok || !report.verified || !report.asks {
+			continue
 		}
-		if ok && !slices.Contains(w.isr, r.Broker) && reached >= w.epochStart && reached >= w.hw {
+		reached := report.end
+		if w.strict {
+			reached = report.flushed
+		}
+		if !slices.Contains(w.isr, r.Broker) && reached >= w.epochStart && reached >= w.hw {
 			w.pending = append(w.pending, r.Broker)
 			w.proposed = true
 		}
@@ -377,12 +389,17 @@ func (w *twin) append(c *partition.Append, fail bool) (written bool) {
 }
 
 func (w *twin) become(c *partition.Become) {
+	if !w.stopped && c.LeaderEpoch == w.epoch && c.PartitionEpoch == w.partitionEpoch &&
+		slices.EqualFunc(c.Replicas, w.replicas, func(a, b partition.Replica) bool { return a.Broker == b.Broker }) {
+		w.register(c.Replicas)
+		return
+	}
 	if w.stopped || c.LeaderEpoch < w.epoch || c.LeaderEpoch == w.epoch && c.PartitionEpoch <= w.partitionEpoch {
 		return
 	}
 	newEpoch := c.LeaderEpoch > w.epoch
 	if newEpoch {
-		w.reports = map[ident.BrokerID]partition.Progress{}
+		w.reports = map[ident.BrokerID]*twinReport{}
 		wasLeading := w.leading
 		w.leading, w.resigned = c.Leader == 1, false
 		w.leader, w.epoch, w.strict = c.Leader, c.LeaderEpoch, c.Strict
@@ -403,12 +420,8 @@ func (w *twin) become(c *partition.Become) {
 		}
 		w.confirm()
 	}
-	for _, r := range w.replicas {
-		if !slices.Contains(c.Replicas, r) {
-			delete(w.reports, r.Broker) // another registration, or no replica any more
-		}
-	}
-	w.partitionEpoch, w.replicas, w.isr, w.pending, w.proposed = c.PartitionEpoch, c.Replicas, c.ISR, nil, false
+	w.register(c.Replicas)
+	w.partitionEpoch, w.isr, w.pending, w.proposed = c.PartitionEpoch, c.ISR, nil, false
 	w.settle()
 	if newEpoch { // a new epoch ends every wait of a reader
 		for i := range w.fetches {
@@ -416,6 +429,16 @@ func (w *twin) become(c *partition.Become) {
 		}
 		w.fetches = nil
 	}
+}
+
+// register makes void what was said under another registration, or by no replica.
+func (w *twin) register(replicas []partition.Replica) {
+	for _, r := range w.replicas {
+		if !slices.Contains(replicas, r) {
+			delete(w.reports, r.Broker)
+		}
+	}
+	w.replicas = replicas
 }
 
 func (w *twin) confirm() {
@@ -433,20 +456,75 @@ func (w *twin) flush(c *partition.Flushed) {
 	w.settle()
 }
 
+// report is the memory of a follower whose words count, nil if they do not.
+func (w *twin) report(b ident.BrokerID, be ident.BrokerEpoch, e ident.LeaderEpoch, g ident.Generation) *twinReport {
+	i := slices.IndexFunc(w.replicas, func(r partition.Replica) bool { return r.Broker == b && r.BrokerEpoch == be })
+	if !w.leading || i < 0 || e != w.epoch {
+		return nil
+	}
+	r := w.reports[b]
+	if r == nil {
+		r = &twinReport{}
+		w.reports[b] = r
+	}
+	if g < r.generation {
+		return nil
+	}
+	return r
+}
+
+func (r *twinReport) take(end, flushed, ours ident.Offset) {
+	end = min(end, ours)
+	r.end, r.flushed = max(r.end, end), max(r.flushed, min(flushed, end))
+}
+
 func (w *twin) progress(c *partition.Progress) {
-	i := slices.IndexFunc(w.replicas, func(r partition.Replica) bool { return r.Broker == c.Broker && r.BrokerEpoch == c.BrokerEpoch })
-	old, ok := w.reports[c.Broker]
-	if !w.leading || i < 0 || c.LeaderEpoch != w.epoch || ok && c.Generation < old.Generation {
+	r := w.report(c.Broker, c.BrokerEpoch, c.LeaderEpoch, c.Generation)
+	switch {
+	case r == nil:
 		return
+	case r.verified && c.Generation == r.generation:
+		r.take(c.End, c.Flushed, w.end)
+	case r.early == nil || r.early.Generation < c.Generation:
+		early := c.Report
+		r.early = &early
+	case r.early.Generation == c.Generation:
+		r.early.End, r.early.Flushed = max(r.early.End, c.End), max(r.early.Flushed, c.Flushed)
 	}
-	next := *c
-	next.End = min(c.End, w.end)
-	next.Flushed = min(c.Flushed, next.End)
-	if ok && c.Generation == old.Generation {
-		next.End, next.Flushed = max(next.End, old.End), max(next.Flushed, old.Flushed)
-	}
-	w.reports[c.Broker] = next
 	w.settle()
+}
+
+func (w *twin) ask(c *partition.Ask) (counts bool) {
+	r := w.report(c.Broker, c.BrokerEpoch, c.LeaderEpoch, c.Generation)
+	if r == nil || c.LastBatchEpoch > c.LeaderEpoch {
+		return false
+	}
+	if c.Generation > r.generation {
+		*r = twinReport{generation: c.Generation, early: r.early, asks: r.asks}
+	}
+	epoch, end := c.LastBatchEpoch, w.end
+	if epoch >= 0 {
+		epoch, end = w.epochEnd(epoch)
+	}
+	if c.LogEnd < w.start || epoch != c.LastBatchEpoch || c.LogEnd > end {
+		return false
+	}
+	r.verified, r.asks = true, true
+	r.take(c.LogEnd, c.Flushed, w.end)
+	if e := r.early; e != nil && e.Generation <= r.generation {
+		if e.Generation == r.generation {
+			r.take(e.End, e.Flushed, w.end)
+		}
+		r.early = nil
+	}
+	w.settle()
+	return true
+}
+
+func (w *twin) leave(b ident.BrokerID) {
+	if r := w.reports[b]; r != nil {
+		r.asks = false
+	}
 }
 
 func (w *twin) moveStart(o ident.Offset) {

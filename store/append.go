@@ -41,7 +41,9 @@ func (l *Log) Append(v record.View, now ident.Millis) error {
 	if err := l.write(v, int64(size)); err != nil {
 		return err
 	}
-	if epoch != l.epochs.last() && l.epochs.assign(epoch, base) {
+	// A gap below the batch, which compaction left in the leader's log, is the new
+	// epoch's: so it takes in what another replica may still hold there of an older one.
+	if epoch != l.epochs.last() && l.epochs.assign(epoch, l.end) {
 		l.epochsChanged()
 	}
 	l.recent.note(base, l.active.size)

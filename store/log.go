@@ -216,6 +216,17 @@ func (l *Log) AssignEpoch(e ident.LeaderEpoch, start ident.Offset) {
 	}
 }
 
+// CutEpochs forgets the epochs that begin at or above o, which hold no batch: the
+// leaderships of this replica in which it wrote nothing. A follower does so before it
+// asks its leader, whose next batch may be of an older epoch.
+func (l *Log) CutEpochs(o ident.Offset) {
+	n := len(l.epochs.list)
+	if l.epochs.cutEnd(max(o, l.end)); len(l.epochs.list) != n {
+		l.epochsChanged()
+		l.remember()
+	}
+}
+
 // epochsChanged leaves the epoch file to the next sync.
 func (l *Log) epochsChanged() {
 	l.dirty.epochs = true

@@ -21,7 +21,7 @@ func (p *partitionActor) carryOut(t *runtime.Turn) {
 	if o.Flush && !p.lost {
 		p.askFlush(t)
 	}
-	// Proposals to change the ISR arise only with followers, of which there are none yet.
+	// Proposals to change the ISR, and what brokers say to each other, arise only with followers, of which there are none yet.
 	for p.replied < len(o.Reply) { // counted in p: after a fault the next call goes on behind the one that had it
 		r := &o.Reply[p.replied]
 		p.replied++
@@ -48,6 +48,8 @@ func (p *partitionActor) persist(t *runtime.Turn, w *partition.Write) {
 		p.writeBatch(t, w)
 	case partition.WriteEpoch:
 		p.file.AssignEpoch(w.LeaderEpoch, w.Offset)
+	case partition.WriteEpochsCut:
+		p.file.CutEpochs(w.Offset)
 	case partition.WriteStart:
 		if err := p.file.SetStart(w.Offset); err != nil {
 			p.fail(t, err)

@@ -1,0 +1,155 @@
+package partition
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/troupe-broker/troupe/wire/ident"
+)
+
+// cut is a truncation that the shell has under way. The machine's end is lowered
+// before: nothing that is about to go can be read or reported any more.
+type cut struct {
+	open    bool
+	refused bool // for now; it will be asked for again
+	anew    bool // the whole log goes; it begins again at the end
+	rebuild bool
+	// later is the newest metadata record that came meanwhile; it is applied when the
+	// log is whole again.
+	later *Become
+}
+
+// diverged truncates to where the logs parted, as far as the epochs of both tell
+// (OffsetsForLeaderEpochUtils, KIP-279). It may take several rounds.
+func (m *Machine) diverged(now Now, c *Answered, out *Out) {
+	to := c.DivergingEnd
+	if epoch, end := m.epochs.end(c.DivergingEpoch, m.end); epoch != ident.NoLeaderEpoch {
+		to = min(to, end)
+	}
+	if to >= m.end || c.DivergingEpoch < 0 || to < 0 {
+		// An ask that goes only by the epochs of batches is never answered so. To do as
+		// told would go on for ever.
+		out.note(Note{Kind: NoteBadAnswer, LeaderEpoch: c.LeaderEpoch})
+		m.askLater(now, out)
+		return
+	}
+	out.note(Note{Kind: NoteDiverged, Offset: c.DivergingEnd, LeaderEpoch: c.DivergingEpoch})
+	if to < m.logStart {
+		// Nothing of this log is in the leader's.
+		m.startAnew(c.LogStart, out)
+		return
+	}
+	m.truncate(to, out)
+}
+
+// truncate gives up what lies at or above to. What is below the high watermark was
+// committed once: only an unclean election makes a leader that does not have it.
+func (m *Machine) truncate(to ident.Offset, out *Out) {
+	out.note(Note{Kind: NoteTruncating, Offset: to, LeaderEpoch: m.leaderEpoch})
+	m.cut = cut{open: true, rebuild: m.producers.above(to)}
+	m.lower(to, out)
+	m.writeCut(out)
+}
+
+// startAnew gives up the whole log and begins again at start, where the leader's log
+// begins.
+func (m *Machine) startAnew(start ident.Offset, out *Out) {
+	out.note(Note{Kind: NoteStartingAnew, Offset: start, LeaderEpoch: m.leaderEpoch})
+	m.cut = cut{open: true, anew: true}
+	if start < m.highWatermark {
+		out.note(Note{Kind: NoteTruncatedCommitted, Offset: m.highWatermark, LeaderEpoch: m.leaderEpoch})
+	}
+	m.logStart, m.highWatermark, m.end, m.flushed = start, start, start, start
+	m.epochs.entries = m.epochs.entries[:0]
+	m.unsay()
+	m.writeCut(out)
+}
+
+// lower sets the end, and everything that must not be above it.
+func (m *Machine) lower(to ident.Offset, out *Out) {
+	if to < m.highWatermark {
+		out.note(Note{Kind: NoteTruncatedCommitted, Offset: m.highWatermark, LeaderEpoch: m.leaderEpoch})
+	}
+	m.end = to
+	m.flushed = min(m.flushed, to)
+	m.highWatermark = min(m.highWatermark, to)
+	m.epochs.cutEnd(to)
+	m.unsay()
+}
+
+// unsay voids what was asked and said of the log as it was.
+func (m *Machine) unsay() {
+	m.mode.confirmAt = min(m.mode.confirmAt, m.end)
+	m.follower.agreed = false
+	m.follower.reset()
+	m.follower.told = Report{End: ident.NoOffset}
+	m.flushAlarm, m.askAlarm, m.syncSince = never, never, never
+}
+
+// writeCut asks the shell for the truncation, at first or once more.
+func (m *Machine) writeCut(out *Out) {
+	m.cut.refused = false
+	kind := WriteTruncate
+	if m.cut.anew {
+		kind = WriteRestart
+	}
+	out.Persist = append(out.Persist, Write{Kind: kind, Offset: m.end, LeaderEpoch: m.leaderEpoch, Rebuild: m.cut.rebuild})
+}
+
+// truncated goes on with the shorter log.
+func (m *Machine) truncated(now Now, c *Truncated, out *Out) {
+	if m.role == Stopped {
+		return
+	}
+	t := m.cut
+	if !t.open || c.End > m.end || c.End < m.logStart || t.anew && c.End != m.end {
+		panic(fmt.Sprintf("partition: a log from %d was truncated to %d, not to %d", m.logStart, c.End, m.end))
+	}
+	if t.rebuild && c.Producers == nil {
+		panic("partition: Truncated without the producers' state that was asked for")
+	}
+	m.cut = cut{}
+	m.generation = c.Generation
+	// It may lie inside of a batch, which is gone as a whole then.
+	m.lower(c.End, out)
+	switch {
+	case t.anew:
+		m.producers = NewProducers(m.config.ProducersMax)
+	case c.Producers != nil:
+		m.producers = c.Producers
+		m.producers.max = m.config.ProducersMax
+		m.producers.shrink(out)
+	}
+	m.confirmStrict(out)
+	if m.end > m.flushed {
+		m.askFlush(now, out)
+	}
+	if t.later != nil {
+		m.become(now, t.later, out)
+	}
+	m.askOn(out)
+	m.report(out)
+}
+
+// truncateFailed waits for space.
+func (m *Machine) truncateFailed(now Now, out *Out) {
+	if m.role == Stopped {
+		return
+	}
+	if !m.cut.open {
+		panic("partition: TruncateFailed without a truncation")
+	}
+	m.cut.refused = true
+	m.askLater(now, out)
+}
+
+// becomeLater keeps a metadata record until the log is whole again. Each carries all
+// there is to know, so the newest is enough.
+func (m *Machine) becomeLater(c *Become) {
+	if l := m.cut.later; l != nil && (c.LeaderEpoch < l.LeaderEpoch || c.LeaderEpoch == l.LeaderEpoch && c.PartitionEpoch < l.PartitionEpoch) {
+		return
+	}
+	later := *c
+	later.Replicas, later.ISR = slices.Clone(c.Replicas), slices.Clone(c.ISR)
+	m.cut.later = &later
+}

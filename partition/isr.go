@@ -1,0 +1,221 @@
+package partition
+
+import (
+	"slices"
+
+	"github.com/troupe-broker/troupe/wire/ident"
+)
+
+// lagClock is the clock of replica.lag.time.max.ms for one follower. It stands while
+// the follower is caught up: its ask is parked at the log end, on a live connection,
+// and what counts of its log reaches that far too. It runs from the moment that an
+// answer leaves, the connection drops or the ask is withdrawn.
+//
+// Under load a follower is never there: each answer finds a longer log. So it was also
+// caught up at the time at which the log ended where it is now, as in Kafka
+// (Replica.updateFetchStateOrThrow).
+type lagClock struct {
+	stands   bool
+	caughtUp ident.Instant // the last time it was, if the clock runs
+	target   ident.Offset  // the log end at targetAt
+	targetAt ident.Instant
+}
+
+// start lets the clock run from now.
+func (c *lagClock) start(now ident.Instant, end ident.Offset) {
+	*c = lagClock{caughtUp: now, target: end, targetAt: now}
+}
+
+// reclock follows what happened to a follower.
+func (m *Machine) reclock(now Now, r *replica, out *Out) {
+	reported := r.reported(m.mode.strict)
+	caughtUp := r.parked.open && reported >= m.end
+	switch {
+	case caughtUp:
+		r.clock.stands = true
+	case r.clock.stands:
+		r.clock.start(now.Mono, m.end)
+		m.armLag(now, out)
+	case reported >= r.clock.target:
+		r.clock.start(now.Mono, m.end)
+		r.clock.caughtUp = r.clock.targetAt
+	}
+}
+
+// overdue tells whether a follower has been behind for too long.
+func (m *Machine) overdue(r *replica, now ident.Instant) bool {
+	return m.config.LagNanos > 0 && !r.clock.stands && now-r.clock.caughtUp >= ident.Instant(m.config.LagNanos)
+}
+
+// armLag arms the alarm for the first clock of a member that runs out, unless it is
+// armed: it goes off once per span at most, and not at all when nothing moves.
+// Clocks that have run out already wait for a proposal to end, which looks at them.
+func (m *Machine) armLag(now Now, out *Out) {
+	if m.lagAlarm != never || m.config.LagNanos <= 0 {
+		return
+	}
+	for i := range m.replicas.all {
+		r := &m.replicas.all[i]
+		if r.inISR && r.Broker != m.broker && !r.clock.stands && !m.overdue(r, now.Mono) {
+			m.lagAlarm = min(m.lagAlarm, r.clock.caughtUp+ident.Instant(m.config.LagNanos))
+		}
+	}
+	if m.lagAlarm != never {
+		out.Arm = append(out.Arm, Alarm{Key: AlarmLag, At: m.lagAlarm})
+	}
+}
+
+// isrProposal is the proposal that waits for the controller's word.
+type isrProposal struct {
+	open bool
+	Proposal
+	// notBefore is when the next one may be made after a refusal.
+	notBefore ident.Instant
+}
+
+// proposeISR asks for every follower that has caught up to be added, and for every
+// member that has been behind for too long to be dropped. One proposal is out at a
+// time.
+func (m *Machine) proposeISR(now Now, out *Out) {
+	if m.role != Leading || m.proposed.open || now.Mono < m.proposed.notBefore {
+		return
+	}
+	joining, leaving := int32(0), int32(0)
+	for i := range m.replicas.all {
+		r := &m.replicas.all[i]
+		switch {
+		case r.Broker == m.broker:
+		case r.inISR && m.overdue(r, now.Mono):
+			r.leaving, r.asks = true, false
+			leaving++
+		// Below the epoch's start a follower may still have to truncate; below the
+		// high watermark it lacks records that were acknowledged.
+		case !r.inISR && r.verified && r.asks && r.reported(m.mode.strict) >= max(m.epochStart, m.highWatermark):
+			r.pending = true
+			joining++
+		}
+	}
+	if joining+leaving == 0 {
+		return
+	}
+	isr := make([]Replica, 0, len(m.replicas.all))
+	for i := range m.replicas.all {
+		if r := &m.replicas.all[i]; r.inISR && !r.leaving || r.pending {
+			isr = append(isr, r.Replica)
+		}
+	}
+	if joining > 0 {
+		out.note(Note{Kind: NoteISRExpands, Count: joining, LeaderEpoch: m.leaderEpoch})
+	}
+	if leaving > 0 {
+		out.note(Note{Kind: NoteISRShrinks, Count: leaving, LeaderEpoch: m.leaderEpoch})
+	}
+	m.propose(now, Proposal{LeaderEpoch: m.leaderEpoch, PartitionEpoch: m.partitionEpoch, ISR: isr}, out)
+}
+
+// propose sends a proposal, and will send it again.
+func (m *Machine) propose(now Now, p Proposal, out *Out) {
+	m.proposed.open, m.proposed.Proposal = true, p
+	out.Propose = append(out.Propose, p)
+	m.armPropose(now, out)
+}
+
+// armPropose arms the next look at the proposal.
+func (m *Machine) armPropose(now Now, out *Out) {
+	if m.config.ProposeRetryNanos <= 0 {
+		return
+	}
+	m.proposeAlarm = now.Mono + ident.Instant(m.config.ProposeRetryNanos)
+	out.Arm = append(out.Arm, Alarm{Key: AlarmPropose, At: m.proposeAlarm})
+}
+
+// retryProposal sends the proposal again, or makes the one that had to wait.
+func (m *Machine) retryProposal(now Now, out *Out) {
+	m.proposeAlarm = never
+	if !m.proposed.open {
+		m.proposeISR(now, out)
+		return
+	}
+	out.Propose = append(out.Propose, m.proposed.Proposal)
+	m.armPropose(now, out)
+}
+
+// closeProposal ends the proposal, because a record with a higher partition epoch is
+// there: with the change or without it. After a refusal the next one waits, lest the
+// metadata log grow by a record for each turn.
+func (m *Machine) closeProposal(now Now, c *Become, out *Out) {
+	p := m.proposed
+	m.proposed = isrProposal{notBefore: p.notBefore}
+	m.proposeAlarm = never
+	if c.LeaderEpoch != p.LeaderEpoch {
+		m.proposed.notBefore = 0
+		return
+	}
+	if !p.open {
+		if p.notBefore > now.Mono {
+			m.armPropose(now, out) // it waits on
+		}
+		return
+	}
+	accepted := len(c.ISR) == len(p.ISR)
+	for i := range p.ISR {
+		accepted = accepted && slices.Contains(c.ISR, p.ISR[i].Broker)
+	}
+	if !accepted && m.config.ProposeRetryNanos > 0 {
+		m.proposed.notBefore = now.Mono + ident.Instant(m.config.ProposeRetryNanos)
+		m.armPropose(now, out)
+	}
+}
+
+// startClocks lets the clocks of all members run from now, those of a new epoch.
+func (m *Machine) startClocks(now Now, out *Out) {
+	for i := range m.replicas.all {
+		r := &m.replicas.all[i]
+		if !r.clock.stands && (r.inISR && !r.wasMember) {
+			r.clock.start(now.Mono, m.end)
+		}
+		r.wasMember = r.inISR
+	}
+	m.lagAlarm = never
+	m.armLag(now, out)
+}
+
+// checkLag proposes to drop the members whose clocks have run out.
+func (m *Machine) checkLag(now Now, out *Out) {
+	m.lagAlarm = never
+	if m.role != Leading {
+		return
+	}
+	m.proposeISR(now, out)
+	m.armLag(now, out)
+}
+
+// checkSync resigns when the own sync hangs: what this replica cannot make durable,
+// another member may. Where it is the only member nobody could take over.
+func (m *Machine) checkSync(now Now, out *Out) {
+	m.syncAlarm = never
+	if m.syncSince == never || m.end <= m.flushed || m.config.LagNanos <= 0 {
+		return
+	}
+	if now.Mono-m.syncSince < ident.Instant(m.config.LagNanos) {
+		m.armSync(m.syncSince, out)
+		return
+	}
+	if m.role == Leading {
+		out.note(Note{Kind: NoteSyncHung, LeaderEpoch: m.leaderEpoch})
+		if m.replicas.isrSize > 1 {
+			m.resign(now, out)
+			return
+		}
+	}
+	m.armSync(now.Mono, out)
+}
+
+// armSync arms the look at a sync that was asked for at since.
+func (m *Machine) armSync(since ident.Instant, out *Out) {
+	if m.syncAlarm != never || m.config.LagNanos <= 0 {
+		return
+	}
+	m.syncAlarm = since + ident.Instant(m.config.LagNanos)
+	out.Arm = append(out.Arm, Alarm{Key: AlarmSync, At: m.syncAlarm})
+}
