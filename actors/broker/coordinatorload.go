@@ -126,7 +126,9 @@ func (c *coordinatorActor) read(t *runtime.Turn, r *groupRead) {
 	moved := l.advance(r.start, r.end, reached)
 	switch {
 	case r.region.Len() > 0:
-		_ = c.shared.pool.give(t, &loadGroups{coordinator: t.Self(), load: l, region: r.region, buffers: c.shared.buffers, log: c.log}) // Reject answers
+		_ = c.shared.pool.give(t, &loadGroups{ // Reject answers
+			coordinator: t.Self(), partition: c.replica.ref, load: l, region: r.region, buffers: c.shared.buffers, log: c.log,
+		})
 	case l.next < l.end && moved:
 		c.readOn(t)
 	case l.next < l.end:
@@ -150,6 +152,7 @@ func (l *groupLoad) advance(start, end, reached ident.Offset) (moved bool) {
 // loadGroups applies a region to the shard of a load, on the I/O pool.
 type loadGroups struct {
 	coordinator *runtime.Ref
+	partition   *runtime.Ref // hears of damage
 	load        *groupLoad
 	region      store.Region
 	buffers     *buffers
@@ -178,8 +181,13 @@ func (j *loadGroups) do(t *runtime.Turn) {
 	m := &loadedGroups{load: j.load}
 	n := j.region.Len()
 	buf := j.buffers.get(n)
-	if _, m.err = j.region.ReadAt(buf[:n], 0); m.err == nil {
-		m.bug = j.guarded(buf[:n])
+	if m.err = j.check(t, buf); m.err == nil {
+		_, m.err = j.region.ReadAt(buf[:n], 0)
+	}
+	if m.err == nil {
+		m.bug, m.err = j.guarded(buf[:n])
+	}
+	if m.err == nil {
 		j.load.next = j.region.Next()
 	}
 	j.buffers.put(buf)
@@ -187,35 +195,44 @@ func (j *loadGroups) do(t *runtime.Turn) {
 	_ = t.Send(j.coordinator, m) // one that has stopped loads nothing
 }
 
+// check verifies the checksums of what is to be applied. Damage ends the load: what the records said of their groups is not known, and groups that go on
+// without it would take up old offsets. The partition is told, and answers the next load itself.
+func (j *loadGroups) check(t *runtime.Turn, buf []byte) error {
+	sound, bad, err := j.region.Check(buf)
+	if err != nil || sound == int64(j.region.Len()) {
+		return err
+	}
+	_ = t.Send(j.partition, &unsound{bad}) // one that has stopped serves nothing
+	return fmt.Errorf("the records at the offsets from %d to before %d: %w", bad.From, bad.To, store.ErrDamaged)
+}
+
 // guarded applies whole batches. A bug on the way is the coordinator's, and it is to be blamed, not the pool: after three exits it starts offline.
-func (j *loadGroups) guarded(b []byte) (bug string) {
+func (j *loadGroups) guarded(b []byte) (bug string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			bug = fmt.Sprintf("%v\n%s", r, debug.Stack())
 		}
 	}()
-	j.apply(b)
-	return ""
+	return "", j.apply(b)
 }
 
-// apply applies whole batches. What cannot be understood is passed over, told and counted: one bad record must not take all groups with it.
-func (j *loadGroups) apply(b []byte) {
+// apply applies whole batches. A record that cannot be understood is passed over, told and counted: one must not take all groups with it. A batch that cannot
+// be taken apart is an error.
+func (j *loadGroups) apply(b []byte) error {
 	l := j.load
 	var it record.Iterator
 	defer it.Close()
 	for len(b) > 0 {
 		v, rest, err := record.Split(b)
 		if err != nil {
-			j.bad(l.next, err)
-			return
+			return fmt.Errorf("the records behind offset %d: %w", l.next, err)
 		}
 		b = rest
 		if v.LastOffset() < l.next || v.Attributes().Control() {
 			continue
 		}
 		if err := it.Reset(v, record.Bound{}); err != nil {
-			j.bad(v.BaseOffset(), err)
-			continue
+			return fmt.Errorf("the records at offset %d: %w", v.BaseOffset(), err)
 		}
 		for it.Next() {
 			r := it.Record()
@@ -224,9 +241,10 @@ func (j *loadGroups) apply(b []byte) {
 			}
 		}
 		if err := it.Err(); err != nil {
-			j.bad(v.BaseOffset(), err)
+			return fmt.Errorf("the records at offset %d: %w", v.BaseOffset(), err)
 		}
 	}
+	return nil
 }
 
 // entry applies one record.

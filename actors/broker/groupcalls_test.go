@@ -2,6 +2,7 @@ package broker_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -161,18 +162,7 @@ func TestAFullDiskRefusesCommitsAndLosesNone(t *testing.T) {
 	r.createTopic("data", 1)
 	c := r.raw()
 	c.findCoordinator("full")
-	commit := func(at int64) int16 {
-		req := kmsg.NewPtrOffsetCommitRequest()
-		req.SetVersion(8)
-		req.Group, req.Generation = "full", -1
-		topic := kmsg.NewOffsetCommitRequestTopic()
-		topic.Topic = "data"
-		p := kmsg.NewOffsetCommitRequestTopicPartition()
-		p.Offset, p.Metadata = at, new(strings.Repeat("m", 4000))
-		topic.Partitions = append(topic.Partitions, p)
-		req.Topics = append(req.Topics, topic)
-		return c.ask(req).(*kmsg.OffsetCommitResponse).Topics[0].Partitions[0].ErrorCode
-	}
+	commit := func(at int64) int16 { return c.commit("full", "data", at, strings.Repeat("m", 4000)) }
 	offset := int64(0)
 	for ; offset < 10; offset++ {
 		if code := commit(offset); code != 0 {
@@ -459,4 +449,44 @@ func TestCommitsOfOneConnectionShareABatch(t *testing.T) {
 	if batches == 0 || batches > commits/2 {
 		t.Errorf("%d commits went into %d batches", commits, batches)
 	}
+}
+
+func TestADamagedRecordStopsALoad(t *testing.T) {
+	r := start(t, "offsets.topic.num.partitions=1")
+	r.createTopic("data", 1)
+	c := r.raw()
+	c.findCoordinator("hurt")
+	for offset := range int64(10) {
+		if code := c.commit("hurt", "data", offset, strings.Repeat("m", 1000)); code != 0 {
+			t.Fatalf("commit %d: error %d", offset, code)
+		}
+	}
+	r.stop()
+	flip(t, filepath.Join(r.dir, "__consumer_offsets-0", "00000000000000000000.log"), 9_500) // in one of the last commits
+	r = startIn(t, r.dir)
+	c = r.raw()
+	fetch := kmsg.NewPtrOffsetFetchRequest()
+	fetch.SetVersion(7)
+	fetch.Group = "hurt"
+	eventually(t, "the damage is known", func() bool {
+		return r.metric(`partition_damaged_ranges{partition="0",topic="__consumer_offsets"}`) == 1
+	})
+	if resp := c.ask(fetch).(*kmsg.OffsetFetchResponse); resp.ErrorCode != 14 || len(resp.Topics) != 0 {
+		t.Errorf("offsets out of a damaged log: error %d, %+v, want COORDINATOR_LOAD_IN_PROGRESS", resp.ErrorCode, resp.Topics)
+	}
+}
+
+// commit commits one offset of a group without members.
+func (c *raw) commit(group, topic string, at int64, metadata string) int16 {
+	c.t.Helper()
+	req := kmsg.NewPtrOffsetCommitRequest()
+	req.SetVersion(8)
+	req.Group, req.Generation = group, -1
+	rt := kmsg.NewOffsetCommitRequestTopic()
+	rt.Topic = topic
+	p := kmsg.NewOffsetCommitRequestTopicPartition()
+	p.Offset, p.Metadata = at, &metadata
+	rt.Partitions = append(rt.Partitions, p)
+	req.Topics = append(req.Topics, rt)
+	return c.ask(req).(*kmsg.OffsetCommitResponse).Topics[0].Partitions[0].ErrorCode
 }
