@@ -120,16 +120,26 @@ func (g *Gossip) shownAt(address netip.AddrPort) bool {
 // failed writes a note, once until the target answers.
 func (g *Gossip) failed(from, address string, err error) {
 	g.failing[from] = struct{}{}
-	if strings.Contains(err.Error(), sayingWrongKey) {
+	text := plainly(err)
+	if strings.Contains(text, sayingWrongKey) {
 		g.roster.note(codeSeal, hostOf(address), fmt.Sprintf("%s at %s answers with gossip that is sealed with a key that this broker does not have", from, address))
 		return
 	}
 	for _, known := range []error{errSealed, errUnsealed, errLabel} {
-		if errors.Is(err, known) {
+		if strings.Contains(text, known.Error()) { // the library does not wrap
 			return // noted when the bytes came
 		}
 	}
-	g.roster.note(codeUnreachable, from, fmt.Sprintf("gossip cannot reach %s at %s: %v. It tries again, and says so again when it has answered in between", from, address, err))
+	g.roster.note(codeUnreachable, from, fmt.Sprintf("gossip cannot reach %s at %s: %s. It tries again, and says so again when it has answered in between", from, address, text))
+}
+
+// plainly takes the one error for the one address out of the list that the library makes of it, on a line.
+func plainly(err error) string {
+	var list interface{ WrappedErrors() []error }
+	if errors.As(err, &list) && len(list.WrappedErrors()) == 1 {
+		err = list.WrappedErrors()[0]
+	}
+	return strings.Join(strings.Fields(err.Error()), " ")
 }
 
 // answers ends the silence about the target: when it fails again, that is worth a note again.

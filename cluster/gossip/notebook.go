@@ -55,7 +55,7 @@ func (b *notebook) take() []Note {
 // Sentences of memberlist that are worth a note of ours: they tell what cannot be seen from outside the library. A test of each fails when a new
 // version of the library says it otherwise.
 const (
-	sayingWrongKey = "No installed keys could decrypt"
+	sayingWrongKey = "no installed keys could decrypt"
 	sayingOneWay   = "Was able to connect to "
 )
 
@@ -67,8 +67,7 @@ var _ io.Writer = libraryLog{}
 // Write takes one line.
 func (l libraryLog) Write(line []byte) (int, error) {
 	text := string(line)
-	if strings.Contains(text, sayingWrongKey) {
-		_, from, _ := strings.Cut(strings.TrimSpace(text), "from=")
+	if _, from, found := strings.Cut(strings.TrimSpace(text), "from="); found && strings.Contains(text, sayingWrongKey) {
 		l.roster.note(codeSeal, hostOf(from), "gossip from "+hostOf(from)+" is sealed with a key that this broker does not have")
 	}
 	if _, rest, found := strings.Cut(text, sayingOneWay); found {

@@ -80,23 +80,22 @@ type gate struct {
 }
 
 func (g *gate) pass(b []byte) error {
+	if !g.open {
+		g.head = append(g.head, b[:min(len(b), g.headMax()-len(g.head))]...)
+		err := g.inspect()
+		switch {
+		case err == nil:
+			g.open, g.head = true, nil
+		case !errors.Is(err, io.ErrUnexpectedEOF):
+			return err
+		case len(g.head) == g.headMax():
+			return fmt.Errorf("%w: its header does not end", errStream)
+		}
+	}
 	if g.count += len(b); g.count > streamBytesMax {
 		return errStreamLong
 	}
-	if g.open {
-		return nil
-	}
-	g.head = append(g.head, b[:min(len(b), g.headMax()-len(g.head))]...)
-	err := g.inspect()
-	switch {
-	case err == nil:
-		g.open, g.head = true, nil
-	case errors.Is(err, io.ErrUnexpectedEOF) && len(g.head) < g.headMax():
-		return nil // more of it has to come
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("%w: its header does not end", errStream)
-	}
-	return err
+	return nil
 }
 
 func (g *gate) headMax() int { return 2 + len(g.label) + 1 + headerBytesMax }

@@ -24,6 +24,7 @@ type network struct {
 	running []*broker // of the test's own goroutine
 	names   map[string][]netip.Addr
 	cut     func(from, to netip.AddrPort) bool
+	deaf    bool // no packet arrives, streams do
 	peek    func(packet []byte, stream bool)
 }
 
@@ -97,7 +98,7 @@ type datagram struct {
 	from  netip.AddrPort
 }
 
-func (n *network) open(address netip.AddrPort) *socket {
+func (n *network) bind(address netip.AddrPort) *socket {
 	s := &socket{network: n, address: address, packets: make(chan datagram, 1024), closed: make(chan struct{})}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -153,7 +154,10 @@ func (s *socket) WriteTo(p []byte, to net.Addr) (int, error) {
 		return len(p), nil
 	}
 	s.network.look(p, false)
-	if target := s.network.find(s.address, udp.AddrPort()); target != nil {
+	s.network.mu.Lock()
+	deaf := s.network.deaf
+	s.network.mu.Unlock()
+	if target := s.network.find(s.address, udp.AddrPort()); target != nil && !deaf {
 		select {
 		case target.packets <- datagram{bytes: slices.Clone(p), from: s.address}:
 		default:
@@ -269,14 +273,25 @@ func (n *network) options(self Member, seeds ...string) Options {
 // start runs a broker until the test's end, or until stop.
 func (n *network) start(o Options) *broker {
 	n.t.Helper()
-	b, err := n.tryStart(o)
+	return n.startAt(o, o.Advertise)
+}
+
+// startAt starts a broker whose socket is at another address than the advertised text says.
+func (n *network) startAt(o Options, at string) *broker {
+	n.t.Helper()
+	b, err := n.open(o, netip.MustParseAddrPort(at))
 	if err != nil {
 		n.t.Fatalf("starting %s: %v", o.Self.Name(), err)
 	}
 	return b
 }
 
+// tryStart is for brokers that do not start.
 func (n *network) tryStart(o Options) (*broker, error) {
+	return n.open(o, netip.AddrPortFrom(netip.IPv4Unspecified(), 1))
+}
+
+func (n *network) open(o Options, at netip.AddrPort) (*broker, error) {
 	began := time.Now()
 	b := &broker{t: n.t, network: n, self: o.Self, wake: make(chan struct{}, 1), quit: make(chan struct{})}
 	o.Resolve = n.resolve
@@ -287,8 +302,8 @@ func (n *network) tryStart(o Options) (*broker, error) {
 		default:
 		}
 	}
-	b.address, _ = netip.ParseAddrPort(o.Advertise)
-	b.socket = n.open(b.address)
+	b.address = at
+	b.socket = n.bind(at)
 	o.Socket, o.Dial = b.socket, b.socket.dial
 	g, err := Start(n.t.Context(), o)
 	if err != nil {
