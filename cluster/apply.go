@@ -53,6 +53,8 @@ func (a *applier) record(rec Record) error {
 		return a.registerBroker(rec)
 	case *FenceBrokerRecord:
 		return a.fence(rec.Broker, rec.Epoch, true, rec.ShuttingDown)
+	case *ShutDownBrokerRecord:
+		return a.fence(rec.Broker, rec.Epoch, false, true)
 	case *UnfenceBrokerRecord:
 		return a.fence(rec.Broker, rec.Epoch, false, false)
 	case *TopicRecord:
@@ -218,6 +220,12 @@ func (rec *PartitionChangeRecord) change(p *Partition) {
 	}
 	if rec.Leader != LeaderUnchanged {
 		p.Leader = rec.Leader
+		if rec.Leader != ident.NoBroker {
+			p.Election = rec.Election
+		}
+	}
+	if rec.MinISR != 0 {
+		p.MinISR = rec.MinISR
 	}
 	if rec.Mode != ModeUnchanged {
 		p.Strict = rec.Mode == ModeStrict
@@ -225,13 +233,16 @@ func (rec *PartitionChangeRecord) change(p *Partition) {
 	for _, l := range [...]struct {
 		to   *[]ident.BrokerID
 		from []ident.BrokerID
-	}{{&p.ISR, rec.ISR}, {&p.ELR, rec.ELR}, {&p.LastKnownELR, rec.LastKnownELR}, {&p.Replicas, rec.Replicas}, {&p.Adding, rec.Adding}, {&p.Removing, rec.Removing}} {
+	}{{&p.ISR, rec.ISR}, {&p.ELR, rec.ELR}, {&p.LastKnownELR, rec.LastKnownELR}, {&p.Replicas, rec.Replicas}, {&p.Adding, rec.Adding}, {&p.Removing, rec.Removing}, {&p.Unverified, rec.Unverified}} {
 		if l.from != nil {
 			*l.to = l.from
 		}
 	}
 	if rec.Directories != nil {
 		p.Directories = rec.Directories
+	}
+	if rec.Reports != nil {
+		p.Reports = rec.Reports
 	}
 }
 

@@ -15,7 +15,7 @@ func (c *Controller) Check() error {
 	if c.image.index > c.last {
 		return fmt.Errorf("index %d is applied, the log ends at %d", c.image.index, c.last)
 	}
-	if c.log.last() > c.last || c.log.base.GetIndex() > c.image.index {
+	if len(c.saves) == 0 && c.log.last() > c.last || c.log.base.GetIndex() > c.image.index {
 		return fmt.Errorf("the memory log holds %d to %d, the log ends at %d, applied is %d", c.log.base.GetIndex()+1, c.log.last(), c.last, c.image.index)
 	}
 	for i, s := range c.saves {

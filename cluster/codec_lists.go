@@ -39,6 +39,42 @@ func (w *writer) voters(list []Voter) {
 	}
 }
 
+func (w *writer) reports(list []Report) {
+	w.array(len(list))
+	for _, rep := range list {
+		w.array(3)
+		w.int(int64(rep.Broker))
+		w.int(int64(rep.LastEpoch))
+		w.int(int64(rep.End))
+	}
+}
+
+// reports reads a list; an empty one is nil.
+func (r *reader) reports() []Report {
+	n := r.array()
+	var list []Report
+	for ; n > 0 && r.err == nil; n-- {
+		f := r.fields()
+		rep := Report{LastEpoch: ident.NoLeaderEpoch}
+		if f.next() {
+			rep.Broker = r.broker()
+		}
+		if f.next() {
+			rep.LastEpoch = ident.LeaderEpoch(r.ranged(-1, math.MaxInt32))
+		}
+		if f.next() {
+			rep.End = ident.Offset(r.ranged(0, math.MaxInt64))
+		}
+		f.close()
+		list = append(list, rep)
+	}
+	return list
+}
+
+func (r *reader) election() Election {
+	return Election(r.ranged(0, int64(ElectionPossibleLoss)))
+}
+
 func (r *reader) broker() ident.BrokerID {
 	return ident.BrokerID(r.ranged(math.MinInt32, math.MaxInt32))
 }

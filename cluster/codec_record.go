@@ -96,6 +96,12 @@ func (rec *FenceBrokerRecord) encode(w *writer) {
 	w.bool(rec.ShuttingDown)
 }
 
+func (rec *ShutDownBrokerRecord) encode(w *writer) {
+	w.open(CodeShutDownBroker, 2)
+	w.int(int64(rec.Broker))
+	w.int(int64(rec.Epoch))
+}
+
 func (rec *UnfenceBrokerRecord) encode(w *writer) {
 	w.open(CodeUnfenceBroker, 2)
 	w.int(int64(rec.Broker))
@@ -110,7 +116,7 @@ func (rec *TopicRecord) encode(w *writer) {
 
 func (rec *PartitionRecord) encode(w *writer) {
 	p := &rec.Partition
-	w.open(CodePartition, 13)
+	w.open(CodePartition, 17)
 	w.bytes(rec.Topic[:])
 	w.int(int64(rec.Number))
 	w.brokers(p.Replicas)
@@ -124,10 +130,14 @@ func (rec *PartitionRecord) encode(w *writer) {
 	w.int(int64(p.LeaderEpoch))
 	w.int(int64(p.Epoch))
 	w.bool(p.Strict)
+	w.int(int64(p.MinISR))
+	w.brokers(p.Unverified)
+	w.reports(p.Reports)
+	w.uint(uint64(p.Election))
 }
 
 func (rec *PartitionChangeRecord) encode(w *writer) {
-	w.open(CodePartitionChange, 11)
+	w.open(CodePartitionChange, 15)
 	w.bytes(rec.Topic[:])
 	w.int(int64(rec.Number))
 	w.brokersOrNil(rec.ISR)
@@ -143,6 +153,14 @@ func (rec *PartitionChangeRecord) encode(w *writer) {
 	}
 	w.brokersOrNil(rec.Adding)
 	w.brokersOrNil(rec.Removing)
+	w.int(int64(rec.MinISR))
+	w.brokersOrNil(rec.Unverified)
+	if rec.Reports == nil {
+		w.nil()
+	} else {
+		w.reports(rec.Reports)
+	}
+	w.uint(uint64(rec.Election))
 }
 
 func (rec *RemoveTopicRecord) encode(w *writer) {
@@ -199,6 +217,8 @@ func (r *reader) record() Record {
 		rec = r.registerBroker(&f)
 	case CodeFenceBroker:
 		rec = r.fenceBroker(&f)
+	case CodeShutDownBroker:
+		rec = r.shutDownBroker(&f)
 	case CodeUnfenceBroker:
 		rec = r.unfenceBroker(&f)
 	case CodeTopic:
@@ -325,6 +345,17 @@ func (r *reader) fenceBroker(f *fields) Record {
 	return rec
 }
 
+func (r *reader) shutDownBroker(f *fields) Record {
+	rec := &ShutDownBrokerRecord{}
+	if f.next() {
+		rec.Broker = r.broker()
+	}
+	if f.next() {
+		rec.Epoch = ident.BrokerEpoch(r.int())
+	}
+	return rec
+}
+
 func (r *reader) unfenceBroker(f *fields) Record {
 	rec := &UnfenceBrokerRecord{}
 	if f.next() {
@@ -379,6 +410,18 @@ func (r *reader) partition(f *fields) Record {
 	if f.next() {
 		p.Strict = r.bool()
 	}
+	if f.next() {
+		p.MinISR = int32(r.ranged(0, math.MaxInt32))
+	}
+	if f.next() {
+		p.Unverified = r.brokers()
+	}
+	if f.next() {
+		p.Reports = r.reports()
+	}
+	if f.next() {
+		p.Election = r.election()
+	}
 	return rec
 }
 
@@ -411,6 +454,20 @@ func (r *reader) partitionChange(f *fields) Record {
 		if f.next() {
 			*list = r.brokersOrNil()
 		}
+	}
+	if f.next() {
+		rec.MinISR = int32(r.ranged(0, math.MaxInt32))
+	}
+	if f.next() {
+		rec.Unverified = r.brokersOrNil()
+	}
+	if f.next() && !r.null() {
+		if rec.Reports = r.reports(); rec.Reports == nil {
+			rec.Reports = []Report{}
+		}
+	}
+	if f.next() {
+		rec.Election = r.election()
 	}
 	return rec
 }

@@ -162,6 +162,88 @@ type RegisterBroker struct {
 	Directories []ident.DirectoryID // of the data directories that are online
 	Rack        string              // empty: none
 	Features    []FeatureRange      // what this build can serve
+
+	// CleanEpoch is the broker epoch that the clean marker of its last stop names, when the replicas named below are not all it says about them; 0: there
+	// is no such marker. If it is not the epoch of the broker's last run here, then the marker is of an older one and proves nothing.
+	CleanEpoch ident.BrokerEpoch
+	NotWhole   []ReplicaRef // replicas known to have lost records: they leave ISR and ELR at once
+	Unverified []ReplicaRef // replicas that may have: they cannot be elected until Verified says that they did not
+}
+
+// ReplicaRef names a replica of the broker that speaks.
+type ReplicaRef struct {
+	Topic     ident.TopicID
+	Partition int32
+}
+
+// Verified tells how replicas came out of their recovery: of each that the registration named, once. Repeating it does no harm.
+type Verified struct {
+	Ask
+	Broker   ident.BrokerID
+	Epoch    ident.BrokerEpoch
+	Replicas []Verdict
+}
+
+// Verdict is what recovery found of one replica.
+type Verdict struct {
+	ReplicaRef
+	Whole     bool              // nothing that was reported to a leader is missing
+	LastEpoch ident.LeaderEpoch // of its last batch; ident.NoLeaderEpoch: it is empty
+	End       ident.Offset      // log end
+}
+
+// ChangeISR is what leaders on one broker propose for their partitions, as Kafka's AlterPartition (KIP-497): each is carried out for itself, if its
+// partition epoch is the present one.
+type ChangeISR struct {
+	Ask
+	Broker     ident.BrokerID
+	Epoch      ident.BrokerEpoch
+	Partitions []ISRChange
+}
+
+// ISRChange is a proposal for one partition.
+type ISRChange struct {
+	Topic          ident.TopicID
+	Partition      int32
+	LeaderEpoch    ident.LeaderEpoch
+	PartitionEpoch ident.PartitionEpoch // of the record it is based on
+	ISR            []Member             // the whole set wanted, the leader included
+}
+
+// Member is a replica as its leader knows it: what it reported counts for this registration and this directory alone (KIP-903).
+type Member struct {
+	Broker    ident.BrokerID
+	Epoch     ident.BrokerEpoch
+	Directory ident.DirectoryID
+}
+
+// ElectLeaders asks for elections (API 43).
+type ElectLeaders struct {
+	Ask
+	Unclean    bool           // take anybody where nobody eligible is there; else: the preferred leaders
+	All        bool           // all partitions; then only those whose leader changes are answered
+	Partitions []PartitionRef // where All is not set
+}
+
+// PartitionRef names a partition.
+type PartitionRef struct {
+	Topic     string
+	Partition int32
+}
+
+// GossipHint is what gossip thinks of one run of a broker. It makes the controller less patient and decides nothing. It is never answered.
+type GossipHint struct {
+	Broker      ident.BrokerID
+	Incarnation Incarnation
+	Up          bool
+}
+
+// LinkDown says that all connections of a broker's run are closed or reset; Refused, that a new connect was refused too: then its process is gone. It is
+// never answered.
+type LinkDown struct {
+	Broker  ident.BrokerID
+	Epoch   ident.BrokerEpoch // of the run that the connections belonged to
+	Refused bool
 }
 
 // Incarnation is the random id of one run of a broker process.
@@ -232,6 +314,11 @@ func (*AlterConfigs) command()            {}
 func (*IncrementalAlterConfigs) command() {}
 func (*RegisterBroker) command()          {}
 func (*Heartbeat) command()               {}
+func (*Verified) command()                {}
+func (*ChangeISR) command()               {}
+func (*ElectLeaders) command()            {}
+func (*GossipHint) command()              {}
+func (*LinkDown) command()                {}
 func (*AllocateProducerIDs) command()     {}
 func (*UpdateFeatures) command()          {}
 func (*DescribeQuorum) command()          {}

@@ -43,8 +43,17 @@ type Controller struct {
 	waiting []waiter   // replies held back, by index
 
 	sessions map[ident.BrokerID]session  // of registered brokers; read by key only
+	since    ident.Instant               // when this node became the controller
 	checked  ident.Instant               // when sessions were last checked
 	voters   map[ident.NodeID]voterClock // when each voter answered; read by key only
+	balanced ident.Instant               // when leaders were last compared with the preferred ones
+
+	// Of every voter.
+	omens map[ident.BrokerID]omen // signs of death of registered brokers; read by key only
+	quick quickCampaign
+
+	parked  []*Pull // of observers, until there is more to tell
+	serving served
 }
 
 // proposal is one batch on its way, already applied to the speculative image.
@@ -73,13 +82,16 @@ type savedState struct {
 }
 
 // voterClock is when a voter last answered, and last held everything.
-type voterClock struct{ fetched, caughtUp ident.Millis }
+type voterClock struct {
+	fetched, caughtUp ident.Millis
+	heard             ident.Instant
+}
 
 // New builds a controller from what its raft log holds. It fails when that is empty, damaged, of a newer version, or does not name Options.Node as
 // a voter: such a broker must not vote.
 func New(o Options) (*Controller, error) {
 	o = o.withDefaults()
-	c := &Controller{options: o, log: &raftLog{}, notes: &raftLogger{}, sessions: map[ident.BrokerID]session{}, voters: map[ident.NodeID]voterClock{}}
+	c := &Controller{options: o, log: &raftLog{}, notes: &raftLogger{}, sessions: map[ident.BrokerID]session{}, voters: map[ident.NodeID]voterClock{}, omens: map[ident.BrokerID]omen{}}
 	m, err := c.log.load(o.Durable)
 	if err != nil {
 		return nil, err
@@ -158,6 +170,18 @@ func (c *Controller) Step(now Now, cmd Command, out *Out) {
 		c.ask(&cmd.Ask, out, func() decision { return c.registerBroker(now, cmd) })
 	case *Heartbeat:
 		c.ask(&cmd.Ask, out, func() decision { return c.heartbeat(now, cmd) })
+	case *Verified:
+		c.ask(&cmd.Ask, out, func() decision { return c.verified(cmd) })
+	case *ChangeISR:
+		c.ask(&cmd.Ask, out, func() decision { return c.changeISR(cmd) })
+	case *ElectLeaders:
+		c.ask(&cmd.Ask, out, func() decision { return c.electLeaders(cmd) })
+	case *Pull:
+		c.pull(cmd, out)
+	case *GossipHint:
+		c.gossipHint(cmd)
+	case *LinkDown:
+		c.linkDown(now, cmd, out)
 	case *AllocateProducerIDs:
 		c.ask(&cmd.Ask, out, func() decision { return c.allocateProducerIDs(cmd) })
 	case *UpdateFeatures:
@@ -176,8 +200,12 @@ func (c *Controller) Tick(now Now, out *Out) {
 		return
 	}
 	c.rn.Tick()
+	c.tickCampaign(out)
 	c.expireWaiters(now, out)
 	c.checkSessions(now, out)
+	c.balance(now, out)
+	c.dropOmens(now)
+	c.tickPulls(now, out)
 	c.pump(now, out)
 }
 

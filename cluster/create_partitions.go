@@ -55,8 +55,7 @@ func (p *topicPlan) enlarge(more MorePartitions) *Error {
 	} else if placed, err = p.manualMore(t, more, added, factor); err != nil {
 		return err
 	}
-	strict := p.c.rules(p.image, t.Name).strict
-	p.take(p.fresh(t.ID, have, placed, strict), added)
+	p.take(p.fresh(t.ID, have, placed, p.c.rules(p.image, t.Name)), added)
 	return nil
 }
 

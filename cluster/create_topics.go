@@ -84,8 +84,7 @@ func (p *topicPlan) create(t NewTopic) (CreatedTopic, *Error) {
 	}
 	stack := p.c.stack(p.image, t.Name)
 	stack.Override = configs
-	strict := !stack.TopicBool("write.caching")
-	records = append(records, p.fresh(t.ID, 0, placed, strict)...)
+	records = append(records, p.fresh(t.ID, 0, placed, rulesOf(stack))...)
 	p.take(records, len(placed))
 
 	created := CreatedTopic{Name: t.Name, ID: t.ID, Partitions: int32(len(placed)), ReplicationFactor: int16(len(placed[0]))}
@@ -205,10 +204,10 @@ func (m *Image) assignable(topic string, partition int32, brokers []ident.Broker
 }
 
 // fresh makes the records of new partitions. Only live brokers start in the ISR.
-func (p *topicPlan) fresh(id ident.TopicID, first int, placed [][]ident.BrokerID, strict bool) []Record {
+func (p *topicPlan) fresh(id ident.TopicID, first int, placed [][]ident.BrokerID, rules rules) []Record {
 	records := make([]Record, 0, len(placed))
 	for i, brokers := range placed {
-		part := Partition{Replicas: brokers, Leader: ident.NoBroker, Strict: strict}
+		part := Partition{Replicas: brokers, Leader: ident.NoBroker, Strict: rules.strict, MinISR: int32(min(rules.minISR, len(brokers)))}
 		for _, b := range brokers {
 			broker, ok := p.image.Broker(b)
 			directory := ident.DirectoryID{}

@@ -49,6 +49,21 @@ func describeReply(r Reply) string {
 		fmt.Fprintf(&b, "registered with epoch %d", body.Epoch)
 	case *HeartbeatReply:
 		fmt.Fprintf(&b, "caught up=%t fenced=%t shut down=%t", body.CaughtUp, body.Fenced, body.ShouldShutDown)
+	case *PullReply:
+		fmt.Fprintf(&b, "%d entries, committed=%d leader=%d", len(body.Entries), body.Committed, body.Leader)
+		if s := body.Snapshot; s != nil {
+			fmt.Fprintf(&b, ", snapshot at %d from %d to %d of %d", s.Index, s.Offset, s.Offset+int64(len(s.Data)), s.Total)
+		}
+	case *VerifiedReply:
+		b.WriteString("verified")
+	case *ChangeISRReply:
+		for _, p := range body.Partitions {
+			line(fmt.Sprintf("%s-%d", shortID(p.Topic), p.Partition), p.Err, "leader=%d epoch=%d partition epoch=%d isr=%v", p.Leader, p.LeaderEpoch, p.Epoch, p.ISR)
+		}
+	case *ElectLeadersReply:
+		for _, p := range body.Partitions {
+			line(fmt.Sprintf("%s-%d", p.Topic, p.Partition), p.Err, "elected")
+		}
 	case *AllocateProducerIDsReply:
 		fmt.Fprintf(&b, "producer ids %d to %d", body.First, int64(body.First)+int64(body.Count)-1)
 	case *UpdateFeaturesReply:
@@ -86,7 +101,7 @@ func shortID(id ident.TopicID) string {
 
 var noteNames = map[NoteKind]string{
 	NoteElected: "elected", NoteDeposed: "deposed", NoteLeaderChanged: "leader changed", NoteRegistered: "registered", NoteFenced: "fenced",
-	NoteUnfenced: "unfenced", NoteElection: "leaders moved", NoteUnclean: "unclean election", NoteSnapshot: "snapshot", NoteRestored: "restored",
+	NoteUnfenced: "unfenced", NoteElection: "leaders moved", NoteUnclean: "unclean election", NotePossibleLoss: "possible loss", NoteSnapshot: "snapshot", NoteRestored: "restored",
 	NoteDropped: "dropped", NoteFailed: "failed", NoteRaft: "raft",
 }
 
@@ -99,7 +114,7 @@ func describeNote(n Note) string {
 		out += fmt.Sprintf(" broker=%d index=%d", n.Broker, n.Index)
 	case NoteElection:
 		out += fmt.Sprintf(" count=%d index=%d", n.Count, n.Index)
-	case NoteUnclean:
+	case NoteUnclean, NotePossibleLoss:
 		out += fmt.Sprintf(" %s-%d to broker %d", n.Topic, n.Partition, n.Broker)
 	case NoteSnapshot, NoteRestored:
 		out += fmt.Sprintf(" index=%d", n.Index)
@@ -120,8 +135,22 @@ func describePartition(p *Partition) string {
 		mode = "strict"
 	}
 	out := fmt.Sprintf("leader=%d epoch=%d partition epoch=%d replicas=%v isr=%v %s", p.Leader, p.LeaderEpoch, p.Epoch, p.Replicas, p.ISR, mode)
-	if len(p.ELR) > 0 {
-		out += fmt.Sprintf(" elr=%v", p.ELR)
+	if p.MinISR > 1 {
+		out += fmt.Sprintf(" min=%d", p.MinISR)
+	}
+	for _, l := range []struct {
+		name string
+		list []ident.BrokerID
+	}{{"elr", p.ELR}, {"known", p.LastKnownELR}, {"unverified", p.Unverified}, {"adding", p.Adding}} {
+		if len(l.list) > 0 {
+			out += fmt.Sprintf(" %s=%v", l.name, l.list)
+		}
+	}
+	for _, r := range p.Reports {
+		out += fmt.Sprintf(" report=%d:%d@%d", r.Broker, r.End, r.LastEpoch)
+	}
+	if p.Leader != ident.NoBroker && p.Election != ElectionClean {
+		out += []string{"", " unclean", " possible loss"}[p.Election]
 	}
 	return out
 }

@@ -167,7 +167,8 @@ func (p *Partition) equal(o *Partition) bool {
 	return p.Leader == o.Leader && p.LeaderEpoch == o.LeaderEpoch && p.Epoch == o.Epoch && p.Strict == o.Strict &&
 		slices.Equal(p.Replicas, o.Replicas) && slices.Equal(p.Directories, o.Directories) && slices.Equal(p.ISR, o.ISR) &&
 		slices.Equal(p.ELR, o.ELR) && slices.Equal(p.LastKnownELR, o.LastKnownELR) && slices.Equal(p.Adding, o.Adding) &&
-		slices.Equal(p.Removing, o.Removing)
+		slices.Equal(p.Removing, o.Removing) && p.MinISR == o.MinISR && slices.Equal(p.Unverified, o.Unverified) &&
+		slices.Equal(p.Reports, o.Reports) && p.Election == o.Election
 }
 
 // equal compares brokers by value.

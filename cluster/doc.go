@@ -39,11 +39,36 @@
 //   - Partition epoch: rises with each change of a partition's record; compare-and-set token of ISR proposals.
 //   - Leader epoch: rises with each election and with each change of the write mode.
 //   - ELR: eligible leader replicas (KIP-966), out of the ISR yet known to hold all committed records.
+//   - MinISR: the smallest ISR that commits anything, min(min.insync.replicas, replicas). It travels in the partition's record, so that the leader counts by
+//     the number that the controller judged ISR and ELR by, and not by a file of its own.
+//   - Whole: a replica that lost nothing of what it had reported. One that is not leaves ISR and ELR in the batch that registers its broker. One that is not
+//     known to be, unverified, stays in them and cannot be elected until Verified. A broker sends that for every partition whose record names it.
+//   - Last known set: ISR ∪ ELR of the time when the partition last had a leader, LastKnownELR in the record. When nobody whole is left, all of them must be
+//     back and have reported (last batch epoch, log end); the farthest leads, and the record says that something may be lost.
+//   - Proposal: an ISR that a leader wants. It counts from then on for the high watermark and ends with a record of a higher partition epoch; one that is
+//     refused for what it asks gets such a record without a change.
 //   - Strict: the partition's write mode of this leader epoch, the opposite of write.caching: only flushed records count.
 //
 // # Commands
 //
 // Start brings the machine to life; Persisted and PersistFailed answer Out.Persist; Receive carries a letter from another voter; Unreachable and
-// SnapshotSent report on letters. RegisterBroker and Heartbeat come from brokers. CreateTopics, DeleteTopics, CreatePartitions, AlterConfigs,
-// IncrementalAlterConfigs, UpdateFeatures, AllocateProducerIDs and DescribeQuorum come from clients and brokers by way of the handlers.
+// SnapshotSent report on letters. GossipHint and LinkDown come from every voter's own senses. RegisterBroker, Heartbeat, Verified and ChangeISR come from
+// brokers, Pull from observers. CreateTopics, DeleteTopics, CreatePartitions, AlterConfigs, IncrementalAlterConfigs, ElectLeaders, UpdateFeatures,
+// AllocateProducerIDs and DescribeQuorum come from clients and brokers by way of the handlers.
+//
+// # Timers
+//
+// All timers of membership, with the names Kafka has for them. Nothing that must not happen depends on one of them.
+//
+//	broker.heartbeat.interval.ms             500 ms (Kafka: 2000)  a broker's word to the controller
+//	broker.session.timeout.ms                6 s    (Kafka: 9000)  silence after which a broker is fenced; a new controller begins it anew for everybody
+//	Options.SuspectMs                        1.5 s  (Kafka: none)  the same while gossip calls that run of the broker dead
+//	LinkDown, refused                        at once (Kafka: none) its connections are closed and nobody listens at its address
+//	lateMs                                   1 s    (Kafka: KAFKA-15019) a check of sessions that is later than this extends them by the delay
+//	lease of a broker                        0.8 × session from the sending of the last heartbeat that was answered (Kafka: none)
+//	Options.TickMs × ElectionTicks           1 s to 2 s (controller.quorum.election.timeout.ms: 1000)  silence of the controller before an election
+//	LinkDown, refused, of the controller     at once, 100 ms between voters (Kafka: none)
+//	Options.TickMs × ElectionTicks           1 s    (Kafka: none)  without a word from a majority a controller answers no heartbeat
+//	leader.imbalance.check.interval.seconds  300 s  (Kafka: 300)   preferred leaders, while auto.leader.rebalance.enable
+//	Observer.SilenceMs                       2 s    (controller.quorum.fetch.timeout.ms: 2000)  silence of a voter before the next one is asked
 package cluster

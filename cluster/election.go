@@ -1,8 +1,6 @@
 package cluster
 
 import (
-	"slices"
-
 	"github.com/troupe-broker/troupe/cluster/config"
 	"github.com/troupe-broker/troupe/wire/ident"
 )
@@ -15,8 +13,9 @@ type rules struct {
 }
 
 // rules reads the effective configs that the controller decides by.
-func (c *Controller) rules(m *Image, topic string) rules {
-	s := c.stack(m, topic)
+func (c *Controller) rules(m *Image, topic string) rules { return rulesOf(c.stack(m, topic)) }
+
+func rulesOf(s config.Stack) rules {
 	return rules{
 		minISR:  int(s.TopicInt("min.insync.replicas")),
 		unclean: s.TopicBool("unclean.leader.election.enable"),
@@ -24,159 +23,67 @@ func (c *Controller) rules(m *Image, topic string) rules {
 	}
 }
 
+// live returns who may lead in an image.
+func (m *Image) live() func(ident.BrokerID) bool {
+	return func(b ident.BrokerID) bool {
+		broker, ok := m.Broker(b)
+		return ok && broker.active()
+	}
+}
+
 // leave makes the changes that a broker's going away asks for: it leaves the ISRs, to the ELR where too few others remain, and somebody else leads.
 func (c *Controller) leave(m *Image, gone ident.BrokerID) []Record {
-	active := func(b ident.BrokerID) bool {
-		broker, ok := m.Broker(b)
-		return ok && b != gone && broker.active()
-	}
-	return c.elections(m, gone, active, func(p *Partition) bool { return p.Leader == gone || p.InSync(gone) })
+	live := m.live()
+	s := situation{gone: gone, live: func(b ident.BrokerID) bool { return b != gone && live(b) }}
+	return c.settleAll(m, s, func(p *Partition) bool { return p.Leader == gone || p.InSync(gone) })
 }
 
 // arrive makes the changes that a broker's coming back asks for: partitions without a leader may get one.
 func (c *Controller) arrive(m *Image, back ident.BrokerID) []Record {
-	active := func(b ident.BrokerID) bool {
-		broker, ok := m.Broker(b)
-		return ok && (b == back || broker.active())
-	}
-	return c.elections(m, ident.NoBroker, active, func(p *Partition) bool { return p.Leader == ident.NoBroker && p.HasReplica(back) })
+	live := m.live()
+	s := situation{gone: ident.NoBroker, live: func(b ident.BrokerID) bool { return b == back || live(b) }}
+	return c.settleAll(m, s, func(p *Partition) bool { return p.Leader == ident.NoBroker && p.HasReplica(back) })
 }
 
-// elections settles every partition that concerns the cause.
-func (c *Controller) elections(m *Image, gone ident.BrokerID, active func(ident.BrokerID) bool, concerned func(*Partition) bool) []Record {
+// settleAll settles every partition that concerns the cause.
+func (c *Controller) settleAll(m *Image, s situation, concerned func(*Partition) bool) []Record {
 	var records []Record
 	for t := range m.Topics() {
-		var r rules
 		known := false
 		for i, p := range t.Partitions {
 			if !concerned(p) {
 				continue
 			}
 			if !known {
-				r, known = c.rules(m, t.Name), true
+				s.rules, known = c.rules(m, t.Name), true
 			}
-			if rec, changed := settle(p, gone, r, active); changed {
-				rec.Topic, rec.Number = t.ID, int32(i)
-				records = append(records, &rec)
-			}
+			records = appendChange(records, t, int32(i), settle(p, s, nil))
 		}
 	}
 	return records
 }
 
-// settle decides what becomes of one partition when a broker is gone (or none is, ident.NoBroker) and these are active. It is a pure function, after
-// KIP-966: a member that leaves an ISR which then is smaller than min.insync.replicas goes to the ELR, because nothing was committed without it; a
-// leader comes from the ISR, else from the ELR, else, where unclean elections are allowed, from whoever is there.
-//
-// It trusts ISR and ELR. A registration does not name replicas that lost records in a crash; while a partition has one replica that changes nothing,
-// because the only candidate leads whatever it lost.
-func settle(p *Partition, gone ident.BrokerID, r rules, active func(ident.BrokerID) bool) (PartitionChangeRecord, bool) {
-	need := min(r.minISR, len(p.Replicas))
-	isr, elr, leader := without(p.ISR, gone), p.ELR, p.Leader
-	switch {
-	case len(isr) >= need:
-		elr = nil
-	case len(isr) < len(p.ISR):
-		elr = append(slices.Clone(p.ELR), gone)
+// appendChange adds the record that leads to another state of a partition, if it is another.
+func appendChange(records []Record, t *Topic, number int32, to Partition) []Record {
+	rec, changed := changeOf(t.Partitions[number], &to)
+	if !changed {
+		return records
 	}
-	if leader == gone {
-		leader = ident.NoBroker
-	}
-	if leader == ident.NoBroker {
-		leader = choose(p, isr, active)
-	}
-	if leader == ident.NoBroker && len(isr) == 0 {
-		if leader = choose(p, elr, active); leader != ident.NoBroker {
-			isr, elr = []ident.BrokerID{leader}, without(elr, leader)
-		}
-	}
-	if leader == ident.NoBroker && r.unclean {
-		if leader = choose(p, p.Replicas, active); leader != ident.NoBroker {
-			isr, elr = []ident.BrokerID{leader}, nil
-		}
-	}
-	if len(isr) >= need {
-		elr = nil
-	}
-	rec := PartitionChangeRecord{Leader: LeaderUnchanged}
-	if leader != p.Leader {
-		rec.Leader = leader
-	}
-	if !slices.Equal(isr, p.ISR) {
-		rec.ISR = notNil(isr)
-	}
-	if !slices.Equal(elr, p.ELR) {
-		rec.ELR = notNil(elr)
-	}
-	return rec, rec.Leader != LeaderUnchanged || rec.ISR != nil || rec.ELR != nil
+	rec.Topic, rec.Number = t.ID, number
+	return append(records, rec)
 }
 
-// choose picks the first replica, in the order of preference, that is active and among the eligible.
-func choose(p *Partition, eligible []ident.BrokerID, active func(ident.BrokerID) bool) ident.BrokerID {
-	for _, b := range p.Replicas {
-		if slices.Contains(eligible, b) && active(b) {
-			return b
-		}
-	}
-	return ident.NoBroker
-}
-
-func without(list []ident.BrokerID, b ident.BrokerID) []ident.BrokerID {
-	out := make([]ident.BrokerID, 0, len(list))
-	for _, x := range list {
-		if x != b {
-			out = append(out, x)
-		}
-	}
-	return out
-}
-
-// notNil keeps "empty" apart from "unchanged".
-func notNil(list []ident.BrokerID) []ident.BrokerID {
-	if list == nil {
-		return []ident.BrokerID{}
-	}
-	return list
-}
-
-// reconcile runs once per term, before the first command: the controller's own file may say other things than its predecessor's, and brokers may have
-// come back while nobody led.
-func (c *Controller) reconcile(out *Out) {
+// reconcile runs once per term, before the first command: the controller's own file may say other things than its predecessor's, brokers may have come
+// back while nobody led, and some are known to be dead, the former controller's among them.
+func (c *Controller) reconcile(now Now, out *Out) {
 	c.settle = false
-	var records []Record
-	active := func(b ident.BrokerID) bool {
-		broker, ok := c.next.Broker(b)
-		return ok && broker.active()
-	}
-	for t := range c.next.Topics() {
-		r := c.rules(c.next, t.Name)
-		for i, p := range t.Partitions {
-			rec, changed := PartitionChangeRecord{Leader: LeaderUnchanged}, false
-			if p.Leader == ident.NoBroker {
-				rec, changed = settle(p, ident.NoBroker, r, active)
-			}
-			if p.Strict != r.strict {
-				rec.Mode, changed = modeOf(r.strict), true
-			}
-			if changed {
-				rec.Topic, rec.Number = t.ID, int32(i)
-				records = append(records, &rec)
-			}
+	s := situation{gone: ident.NoBroker, live: c.next.live()}
+	if records := append(c.settleAll(c.next, s, func(*Partition) bool { return true }), c.raiseInternal(c.next)...); len(records) > 0 {
+		if err := c.propose(records); err != nil {
+			out.Note = append(out.Note, Note{Kind: NoteDropped, Text: err.Message})
 		}
 	}
-	if len(records) == 0 {
-		return
-	}
-	if err := c.propose(records); err != nil {
-		out.Note = append(out.Note, Note{Kind: NoteDropped, Text: err.Message})
-	}
-}
-
-func modeOf(strict bool) Mode {
-	if strict {
-		return ModeStrict
-	}
-	return ModeCached
+	c.fenceSilent(now, out)
 }
 
 // consequences makes the partition changes that changed configs ask for. before and after are the images around the config records. A changed
@@ -184,30 +91,13 @@ func modeOf(strict bool) Mode {
 // from then on may not be there; unclean elections that became allowed are held.
 func (c *Controller) consequences(before, after *Image, resources []config.Resource) []Record {
 	var records []Record
-	active := func(b ident.BrokerID) bool {
-		broker, ok := after.Broker(b)
-		return ok && broker.active()
-	}
+	s := situation{gone: ident.NoBroker, live: after.live()}
 	visit := func(t *Topic) {
-		old, now := c.rules(before, t.Name), c.rules(after, t.Name)
-		if old == now {
+		if s.rules = c.rules(after, t.Name); s.rules == c.rules(before, t.Name) {
 			return
 		}
 		for i, p := range t.Partitions {
-			rec, changed := PartitionChangeRecord{Leader: LeaderUnchanged}, false
-			if now.unclean && !old.unclean && p.Leader == ident.NoBroker {
-				rec, changed = settle(p, ident.NoBroker, now, active)
-			}
-			if min(now.minISR, len(p.Replicas)) < min(old.minISR, len(p.Replicas)) && len(p.ISR) > 0 && len(p.ELR) > 0 {
-				rec.ELR, changed = []ident.BrokerID{}, true
-			}
-			if old.strict != now.strict {
-				rec.Mode, changed = modeOf(now.strict), true
-			}
-			if changed {
-				rec.Topic, rec.Number = t.ID, int32(i)
-				records = append(records, &rec)
-			}
+			records = appendChange(records, t, int32(i), settle(p, s, nil))
 		}
 	}
 	for _, r := range resources {
@@ -227,4 +117,26 @@ func (c *Controller) consequences(before, after *Image, resources []config.Resou
 		}
 	}
 	return records
+}
+
+// noteElections tells which leaders a committed batch changed, and which of them may miss records.
+func noteElections(d *Delta, out *Out) {
+	moved := 0
+	for _, p := range d.Partitions {
+		if p.From == nil || p.To == nil || p.From.Leader == p.To.Leader {
+			continue
+		}
+		moved++
+		if p.To.Leader == ident.NoBroker || p.To.Election == ElectionClean {
+			continue
+		}
+		n := Note{Kind: NoteUnclean, Broker: p.To.Leader, Index: d.Index, Topic: p.Topic.Name, Partition: p.Partition}
+		if p.To.Election == ElectionPossibleLoss {
+			n.Kind = NotePossibleLoss
+		}
+		out.Note = append(out.Note, n)
+	}
+	if moved > 0 {
+		out.Note = append(out.Note, Note{Kind: NoteElection, Index: d.Index, Count: moved})
+	}
 }

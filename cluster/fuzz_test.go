@@ -22,15 +22,18 @@ func sampleRecords() []Record {
 			Directories: []ident.DirectoryID{{1}}, Rack: "r", Features: []FeatureRange{{Name: PeerVersion, Min: 1, Max: 2}}, Fenced: true, ShuttingDown: true,
 		}},
 		&FenceBrokerRecord{Broker: 1, Epoch: 5, ShuttingDown: true},
+		&ShutDownBrokerRecord{Broker: 1, Epoch: 5},
 		&UnfenceBrokerRecord{Broker: 1, Epoch: 5},
 		&TopicRecord{Name: "orders", ID: id},
 		&PartitionRecord{Topic: id, Number: 0, Partition: Partition{
 			Replicas: []ident.BrokerID{1, 2, 3}, Directories: []ident.DirectoryID{{1}, {2}, {3}}, ISR: []ident.BrokerID{1, 2}, ELR: []ident.BrokerID{3},
 			Adding: []ident.BrokerID{3}, Removing: []ident.BrokerID{1}, Leader: 1, LeaderEpoch: 7, Epoch: 8, Strict: true,
+			MinISR: 2, Unverified: []ident.BrokerID{3}, LastKnownELR: []ident.BrokerID{3}, Reports: []Report{{Broker: 3, LastEpoch: 6, End: 100}}, Election: ElectionPossibleLoss,
 		}},
 		&PartitionChangeRecord{
 			Topic: id, Number: 0, ISR: []ident.BrokerID{}, ELR: []ident.BrokerID{1, 2}, LastKnownELR: []ident.BrokerID{3}, Leader: ident.NoBroker,
 			Mode: ModeCached, Replicas: []ident.BrokerID{3, 2, 1}, Directories: []ident.DirectoryID{{3}, {2}, {1}}, Adding: []ident.BrokerID{}, Removing: []ident.BrokerID{},
+			MinISR: 1, Unverified: []ident.BrokerID{}, Reports: []Report{}, Election: ElectionUnclean,
 		},
 		&PartitionChangeRecord{Topic: id, Number: 0, Leader: LeaderUnchanged, Mode: ModeStrict},
 		&ConfigRecord{Resource: topicResource("orders"), Name: "retention.ms", Value: &value},

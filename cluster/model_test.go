@@ -67,6 +67,8 @@ func (n *naive) fold(rec Record) bool {
 		n.brokers[rec.ID] = rec.Broker
 	case *FenceBrokerRecord:
 		return n.setFence(rec.Broker, rec.Epoch, true, rec.ShuttingDown)
+	case *ShutDownBrokerRecord:
+		return n.setFence(rec.Broker, rec.Epoch, false, true)
 	case *UnfenceBrokerRecord:
 		return n.setFence(rec.Broker, rec.Epoch, false, false)
 	case *TopicRecord:
@@ -157,6 +159,21 @@ func (n *naive) changePartition(rec *PartitionChangeRecord) bool {
 	if rec.ELR != nil {
 		p.ELR = rec.ELR
 	}
+	if rec.LastKnownELR != nil {
+		p.LastKnownELR = rec.LastKnownELR
+	}
+	if rec.Unverified != nil {
+		p.Unverified = rec.Unverified
+	}
+	if rec.Reports != nil {
+		p.Reports = rec.Reports
+	}
+	if rec.MinISR > 0 {
+		p.MinISR = rec.MinISR
+	}
+	if rec.Leader >= 0 {
+		p.Election = rec.Election
+	}
 	if p.check() != nil {
 		return false
 	}
@@ -240,12 +257,17 @@ func randomRecord(rng *rand.Rand) Record {
 		return &PartitionChangeRecord{
 			Topic: id, Number: int32(rng.Intn(3)), ISR: list[rng.Intn(len(list))], ELR: list[rng.Intn(len(list))],
 			Leader: []ident.BrokerID{LeaderUnchanged, ident.NoBroker, b}[rng.Intn(3)], Mode: Mode(rng.Intn(3)),
+			LastKnownELR: list[rng.Intn(len(list))], Unverified: list[rng.Intn(len(list))], MinISR: int32(rng.Intn(3)), Election: Election(rng.Intn(3)),
+			Reports: [][]Report{nil, {}, {{Broker: b, LastEpoch: 3, End: 7}}}[rng.Intn(3)],
 		}
 	case 8:
 		return &RemoveTopicRecord{ID: id}
 	case 9:
 		return &RegisterBrokerRecord{Broker: Broker{ID: b, Epoch: ident.BrokerEpoch(rng.Intn(20)), Incarnation: Incarnation{1}, Rack: name, Fenced: true, Endpoints: []Endpoint{{Name: "P", Host: name, Port: 1}}}}
 	case 10:
+		if rng.Intn(4) == 0 {
+			return &ShutDownBrokerRecord{Broker: b, Epoch: ident.BrokerEpoch(rng.Intn(20))}
+		}
 		if rng.Intn(2) == 0 {
 			return &FenceBrokerRecord{Broker: b, Epoch: ident.BrokerEpoch(rng.Intn(20)), ShuttingDown: rng.Intn(2) == 0}
 		}

@@ -23,6 +23,7 @@ type Options struct {
 	HeartbeatTicks int   // between two heartbeats of a leader; 1
 
 	SessionMs int64 // silence after which a broker is fenced; 6000
+	SuspectMs int64 // the same while gossip calls its run dead; 1500
 
 	TopicsMax     int // 100 000; beyond it CreateTopics answers POLICY_VIOLATION
 	PartitionsMax int // 200 000, of the whole cluster
@@ -41,6 +42,7 @@ func (o Options) withDefaults() Options {
 	}
 	def(&o.TickMs, 100)
 	def(&o.SessionMs, 6000)
+	def(&o.SuspectMs, 1500)
 	def(&o.SnapshotBytes, 20<<20)
 	def(&o.KeepBytes, 4<<20)
 	def(&o.UncommittedBytes, 64<<20)

@@ -79,7 +79,8 @@ const (
 	NoteFenced                            // a broker was fenced
 	NoteUnfenced                          // a broker was unfenced
 	NoteElection                          // partitions got other leaders; Count of them
-	NoteUnclean                           // a partition got a leader that may miss records
+	NoteUnclean                           // a partition got a leader that may miss records, because that was allowed
+	NotePossibleLoss                      // a partition got a leader that may miss records, because no replica was whole
 	NoteSnapshot                          // a snapshot of the image was made at Index
 	NoteRestored                          // a snapshot from the controller replaced the image
 	NoteDropped                           // a letter or entry could not be used; Text says why

@@ -29,7 +29,7 @@ func (c *Controller) heardVoter(now Now, from ident.NodeID) {
 	if !ok {
 		clock = voterClock{fetched: ident.NoTimestamp, caughtUp: ident.NoTimestamp}
 	}
-	clock.fetched = now.Wall
+	clock.fetched, clock.heard = now.Wall, now.Mono
 	if c.matched(from) >= c.last {
 		clock.caughtUp = now.Wall
 	}

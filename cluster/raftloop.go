@@ -16,7 +16,7 @@ import (
 func (c *Controller) pump(now Now, out *Out) {
 	for c.failed == "" && (c.settle || c.rn.HasReady()) {
 		if c.settle {
-			c.reconcile(out)
+			c.reconcile(now, out)
 			continue
 		}
 		rd := c.rn.Ready()
@@ -32,6 +32,7 @@ func (c *Controller) pump(now Now, out *Out) {
 			}
 		}
 	}
+	c.wakePulls(out)
 	for _, text := range c.notes.notes {
 		out.Note = append(out.Note, Note{Kind: NoteRaft, Node: c.options.Node, Text: text})
 	}
@@ -223,9 +224,9 @@ func (c *Controller) expireWaiters(now Now, out *Out) {
 // activate makes the leader the controller: everything its predecessors committed is applied now.
 func (c *Controller) activate(now Now, out *Out) {
 	c.active, c.settle, c.next = true, true, c.image
-	c.checked = now.Mono
+	c.checked, c.since, c.balanced = now.Mono, now.Mono, now.Mono
 	for b := range c.image.Brokers() {
-		c.sessions[b.ID] = session{heard: now.Mono}
+		c.sessions[b.ID] = session{heard: now.Mono, wall: ident.NoTimestamp, level: ident.NoTimestamp}
 	}
 	out.Note = append(out.Note, Note{Kind: NoteElected, Node: c.options.Node, Term: c.term, Index: c.image.index})
 }

@@ -27,16 +27,17 @@ const (
 	CodeFenceBroker     Code = 4  // 2026-11-30  [4, broker, epoch, shutting down]
 	CodeUnfenceBroker   Code = 5  // 2026-11-30  [5, broker, epoch]
 	CodeTopic           Code = 6  // 2026-11-30  [6, name, id]
-	CodePartition       Code = 7  // 2026-11-30  [7, topic id, partition, replicas, directories, isr, elr, last known elr, adding, removing, leader, leader epoch, partition epoch, strict]
-	CodePartitionChange Code = 8  // 2026-11-30  [8, topic id, partition, isr|nil, elr|nil, last known elr|nil, leader|-2, mode, replicas|nil, directories|nil, adding|nil, removing|nil]
+	CodePartition       Code = 7  // 2026-11-30  [7, topic id, partition, replicas, directories, isr, elr, last known elr, adding, removing, leader, leader epoch, partition epoch, strict, min isr, unverified, [[broker, last epoch, end]…], election]
+	CodePartitionChange Code = 8  // 2026-11-30  [8, topic id, partition, isr|nil, elr|nil, last known elr|nil, leader|-2, mode, replicas|nil, directories|nil, adding|nil, removing|nil, min isr|0, unverified|nil, [[broker, last epoch, end]…]|nil, election]
 	CodeRemoveTopic     Code = 9  // 2026-11-30  [9, topic id]
 	CodeConfig          Code = 10 // 2026-11-30  [10, resource type, resource name, key, value|nil]
 	CodeFeatureLevel    Code = 11 // 2026-11-30  [11, name, level]
 	CodeProducerIDs     Code = 12 // 2026-11-30  [12, broker, epoch, next producer id]
+	CodeShutDownBroker  Code = 13 // 2026-11-30  [13, broker, epoch]
 )
 
 // codeEnd is the first code this build does not know.
-const codeEnd Code = 13
+const codeEnd Code = 14
 
 // NoOpRecord changes nothing.
 type NoOpRecord struct{}
@@ -55,6 +56,12 @@ type FenceBrokerRecord struct {
 	Broker       ident.BrokerID
 	Epoch        ident.BrokerEpoch
 	ShuttingDown bool
+}
+
+// ShutDownBrokerRecord says that a broker is about to leave: it leads nothing any more, and is fenced once everybody has heard of it.
+type ShutDownBrokerRecord struct {
+	Broker ident.BrokerID
+	Epoch  ident.BrokerEpoch
 }
 
 // UnfenceBrokerRecord ends a fence.
@@ -90,6 +97,10 @@ type PartitionChangeRecord struct {
 	Directories  []ident.DirectoryID
 	Adding       []ident.BrokerID
 	Removing     []ident.BrokerID
+	MinISR       int32 // 0: unchanged
+	Unverified   []ident.BrokerID
+	Reports      []Report
+	Election     Election // how Leader was chosen; without meaning when it is unchanged or nobody
 }
 
 // LeaderUnchanged leaves leader and leader epoch as they are.
@@ -141,6 +152,9 @@ func (*RegisterBrokerRecord) Code() Code { return CodeRegisterBroker }
 
 // Code implements Record.
 func (*FenceBrokerRecord) Code() Code { return CodeFenceBroker }
+
+// Code implements Record.
+func (*ShutDownBrokerRecord) Code() Code { return CodeShutDownBroker }
 
 // Code implements Record.
 func (*UnfenceBrokerRecord) Code() Code { return CodeUnfenceBroker }

@@ -69,6 +69,32 @@ type HeartbeatReply struct {
 	ShouldShutDown bool // no leadership is left that could still be moved
 }
 
+// VerifiedReply answers Verified.
+type VerifiedReply struct{}
+
+// ChangeISRReply answers ChangeISR, one result per partition in the request's order.
+type ChangeISRReply struct{ Partitions []ISRResult }
+
+// ISRResult is the fate of one proposal, and what holds from then on. The leader goes by the record it replays, not by this.
+type ISRResult struct {
+	Topic       ident.TopicID
+	Partition   int32
+	Err         *Error
+	Leader      ident.BrokerID
+	LeaderEpoch ident.LeaderEpoch
+	Epoch       ident.PartitionEpoch
+	ISR         []ident.BrokerID
+}
+
+// ElectLeadersReply answers ElectLeaders, one result per partition in the request's order.
+type ElectLeadersReply struct{ Partitions []ElectionResult }
+
+// ElectionResult is the fate of one election.
+type ElectionResult struct {
+	PartitionRef
+	Err *Error
+}
+
 // AllocateProducerIDsReply answers AllocateProducerIDs: ids First … First+Count-1 are the broker's.
 type AllocateProducerIDsReply struct {
 	First ident.ProducerID
@@ -107,6 +133,9 @@ func (*CreatePartitionsReply) replyBody()    {}
 func (*AlterConfigsReply) replyBody()        {}
 func (*RegisterBrokerReply) replyBody()      {}
 func (*HeartbeatReply) replyBody()           {}
+func (*VerifiedReply) replyBody()            {}
+func (*ChangeISRReply) replyBody()           {}
+func (*ElectLeadersReply) replyBody()        {}
 func (*AllocateProducerIDsReply) replyBody() {}
 func (*UpdateFeaturesReply) replyBody()      {}
 func (*DescribeQuorumReply) replyBody()      {}

@@ -43,6 +43,7 @@ type script struct {
 	w      *world
 	b      strings.Builder
 	nextID byte
+	kept   []ISRChange // of the last change-isr
 }
 
 var verbs = map[string]func(*script){
@@ -62,6 +63,12 @@ var verbs = map[string]func(*script){
 	"alter-configs":     (*script).alterConfigs,
 	"incremental":       (*script).incremental,
 	"allocate":          (*script).allocate,
+	"change-isr":        (*script).changeISR,
+	"verified":          (*script).verified,
+	"elect-leaders":     (*script).electLeaders,
+	"gossip":            (*script).gossip,
+	"link-down":         (*script).linkDown,
+	"beat":              (*script).beat,
 	"update-features":   (*script).updateFeatures,
 	"describe-quorum":   (*script).describeQuorum,
 	"image":             (*script).image,
@@ -82,6 +89,16 @@ func (s *script) text(key, def string) string {
 	v := def
 	s.td.MaybeScanArgs(s.t, key, &v)
 	return v
+}
+
+// list reads an argument of several values, (a, b), as "a,b".
+func (s *script) list(key string) string {
+	for _, arg := range s.td.CmdArgs {
+		if arg.Key == key {
+			return strings.Join(arg.Vals, ",")
+		}
+	}
+	return ""
 }
 
 // target is the node a command goes to: the controller, or node=N.
@@ -167,6 +184,11 @@ func (s *script) join() {
 func (s *script) register() {
 	cmd := registration(s.number("broker", 1), byte(s.number("incarnation", 1)), s.text("rack", ""))
 	cmd.ClusterID = ident.ClusterID(s.text("cluster", "c1"))
+	cmd.CleanEpoch = ident.BrokerEpoch(s.number("clean", 0))
+	cmd.NotWhole, cmd.Unverified = s.replicaRefs(s.list("not-whole")), s.replicaRefs(s.list("unverified"))
+	if d := s.number("directory", 0); d > 0 {
+		cmd.Directories = []ident.DirectoryID{{0: byte(d)}}
+	}
 	if s.td.HasArg("no-endpoints") {
 		cmd.Endpoints = nil
 	}

@@ -44,14 +44,37 @@ type Partition struct {
 	Directories  []ident.DirectoryID  // where each replica is kept, in the order of Replicas; zero: not told yet
 	ISR          []ident.BrokerID     // ⊆ Replicas
 	ELR          []ident.BrokerID     // ⊆ Replicas \ ISR (KIP-966)
-	LastKnownELR []ident.BrokerID     // who was in ISR ∪ ELR when the last leader was lost and both became empty
-	Adding       []ident.BrokerID     // ⊆ Replicas, being reassigned to
+	LastKnownELR []ident.BrokerID     // who was in ISR ∪ ELR when the partition last had a leader; empty while it has one
+	Adding       []ident.BrokerID     // ⊆ Replicas, on their way into the ISR; until then they count for nothing
 	Removing     []ident.BrokerID     // ⊆ Replicas, being reassigned away
 	Leader       ident.BrokerID       // ∈ ISR, or ident.NoBroker
 	LeaderEpoch  ident.LeaderEpoch    // ≥ 0, never falls
 	Epoch        ident.PartitionEpoch // ≥ 0, rises with each change of this record
 	Strict       bool                 // write mode of this leader epoch: only flushed records count
+	MinISR       int32                // min(min.insync.replicas, replicas not being added): the smallest ISR that commits anything; 0: an older record
+	Unverified   []ident.BrokerID     // ⊆ Replicas: restarted, and not known yet to have all they had; they cannot be elected
+	Reports      []Report             // of LastKnownELR, while there is no leader: how far those that came back reach
+	Election     Election             // how the newest leader was chosen
 }
+
+// Report is how far a replica reaches after its recovery.
+type Report struct {
+	Broker    ident.BrokerID
+	LastEpoch ident.LeaderEpoch // of its last batch; ident.NoLeaderEpoch: it is empty
+	End       ident.Offset      // log end
+}
+
+// Election says how a leader was chosen.
+type Election uint8
+
+const (
+	ElectionClean        Election = 0 // from ISR or ELR, or one that joined the ISR in the same record: nothing committed is missing
+	ElectionUnclean      Election = 1 // by unclean.leader.election.enable or an operator: committed records may be lost
+	ElectionPossibleLoss Election = 2 // nobody was whole: the one that reaches farthest of all who were in ISR and ELR leads
+)
+
+// assigned is the number of replicas that count for min.insync.replicas.
+func (p *Partition) assigned() int { return len(p.Replicas) - len(p.Adding) }
 
 // HasReplica tells whether a broker holds a replica.
 func (p *Partition) HasReplica(b ident.BrokerID) bool { return slices.Contains(p.Replicas, b) }
@@ -115,7 +138,7 @@ func (p *Partition) check() error {
 	for _, l := range [...]struct {
 		name string
 		list []ident.BrokerID
-	}{{"replicas", p.Replicas}, {"ISR", p.ISR}, {"ELR", p.ELR}, {"last known ELR", p.LastKnownELR}, {"adding", p.Adding}, {"removing", p.Removing}} {
+	}{{"replicas", p.Replicas}, {"ISR", p.ISR}, {"ELR", p.ELR}, {"last known ELR", p.LastKnownELR}, {"adding", p.Adding}, {"removing", p.Removing}, {"unverified", p.Unverified}} {
 		for i, b := range l.list {
 			if slices.Contains(l.list[:i], b) {
 				return fmt.Errorf("broker %d twice in the %s", b, l.name)
@@ -123,6 +146,11 @@ func (p *Partition) check() error {
 			if !p.HasReplica(b) {
 				return fmt.Errorf("broker %d is in the %s and holds no replica", b, l.name)
 			}
+		}
+	}
+	for _, r := range p.Reports {
+		if !slices.Contains(p.LastKnownELR, r.Broker) {
+			return fmt.Errorf("a report of broker %d, which was not in ISR or ELR %v", r.Broker, p.LastKnownELR)
 		}
 	}
 	for _, b := range p.ELR {

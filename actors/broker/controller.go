@@ -135,7 +135,7 @@ func (c *controllerActor) note(t *runtime.Turn, n cluster.Note) {
 		c.log.Debug().Int32("broker", int32(n.Broker)).Uint64("offset", n.Index).Msg("broker registered or unfenced")
 	case cluster.NoteFenced:
 		c.log.Info().Int32("broker", int32(n.Broker)).Msg("broker fenced")
-	case cluster.NoteUnclean:
+	case cluster.NoteUnclean, cluster.NotePossibleLoss:
 		c.log.Error().Str("topic", n.Topic).Int32("partition", n.Partition).Msg(codeUnclean + ": a leader was chosen that may miss records")
 	case cluster.NoteDropped:
 		c.log.Warn().Str("reason", n.Text).Msg("a letter or an entry of the metadata log could not be used")

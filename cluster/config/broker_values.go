@@ -31,6 +31,8 @@ type BrokerValues struct {
 	ReplicationFactor     int16
 	AutoCreateTopics      bool
 	DeleteTopics          bool
+	BalanceLeaders        bool  // move leaderships back to preferred replicas
+	BalanceSeconds        int64 // between two looks at them
 	RetentionCheckMs      int64
 	ProducerIDExpiryMs    int64
 	ProducerIDCheckMs     int64
@@ -63,6 +65,8 @@ func BrokerOf(s Stack) (BrokerValues, error) {
 		ReplicationFactor:     int16(min(s.BrokerInt("default.replication.factor"), 1<<15-1)),
 		AutoCreateTopics:      s.BrokerBool("auto.create.topics.enable"),
 		DeleteTopics:          s.BrokerBool("delete.topic.enable"),
+		BalanceLeaders:        s.BrokerBool("auto.leader.rebalance.enable"),
+		BalanceSeconds:        s.BrokerInt("leader.imbalance.check.interval.seconds"),
 		RetentionCheckMs:      s.BrokerInt("log.retention.check.interval.ms"),
 		ProducerIDExpiryMs:    s.BrokerInt("producer.id.expiration.ms"),
 		ProducerIDCheckMs:     s.BrokerInt("producer.id.expiration.check.interval.ms"),

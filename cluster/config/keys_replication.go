@@ -86,14 +86,12 @@ var replicationKeys = []Key{
 		Doc:    "How often finished deletions are removed from Kafka's waiting room.",
 	},
 	{
-		Name: "auto.leader.rebalance.enable", Type: Bool, Default: "true", Class: Accepted,
-		Reason: oneBroker,
-		Doc:    "Move leaderships back to preferred replicas.",
+		Name: "auto.leader.rebalance.enable", Type: Bool, Default: "true", Class: Honoured,
+		Doc: "Move leaderships back to preferred replicas.",
 	},
 	{
-		Name: "leader.imbalance.check.interval.seconds", Type: Long, Default: "300", Unit: Seconds, Class: Accepted, Check: atLeast(1),
-		Reason: oneBroker,
-		Doc:    "How often leaderships are compared with the preferred ones.",
+		Name: "leader.imbalance.check.interval.seconds", Type: Long, Default: "300", Unit: Seconds, Class: Honoured, Check: atLeast(1),
+		Doc: "How often leaderships are compared with the preferred ones.",
 	},
 	{
 		Name: "unclean.leader.election.interval.ms", Type: Long, Default: "300000", Unit: Milliseconds, Class: Accepted, Check: atLeast(1), Internal: true,

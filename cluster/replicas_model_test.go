@@ -1,0 +1,680 @@
+package cluster
+
+import (
+	"fmt"
+	"math/rand"
+	"slices"
+	"testing"
+	"testing/cryptotest"
+
+	"github.com/troupe-broker/troupe/wire/ident"
+)
+
+// The model below plays whole brokers against real controllers: leaders that append, commit and propose by the images they have replayed, followers that
+// truncate, copy and report, processes that die with and without what they had written. It keeps the ghost log of what was committed, and holds it against
+// the metadata after every step.
+
+// ghostEntry is one batch: written in a leader epoch, and unlike any other.
+type ghostEntry struct {
+	epoch ident.LeaderEpoch
+	id    int
+}
+
+// run is a broker under one registration: what an earlier run reported says nothing of a later one.
+type run struct {
+	broker ident.BrokerID
+	epoch  ident.BrokerEpoch
+}
+
+// runOf is the run of a broker that an image knows.
+func runOf(m *Image, id ident.BrokerID) run {
+	if b, ok := m.Broker(id); ok {
+		return run{id, b.Epoch}
+	}
+	return run{}
+}
+
+// copyOfLog is one replica on a disk.
+type copyOfLog struct {
+	log        []ghostEntry
+	flushed    int
+	lossy      bool // it lost what it had reported, and its broker has not registered since
+	unverified bool // this run has not looked at it yet
+	following  ident.LeaderEpoch
+
+	// Of a leader.
+	leading  ident.LeaderEpoch
+	start    int // of the epoch
+	acks     map[run]int
+	pending  []Member
+	proposed ident.PartitionEpoch
+	hw       int
+}
+
+// puppet is a broker in the model.
+type puppet struct {
+	id     ident.BrokerID
+	up     bool
+	run    byte
+	epoch  ident.BrokerEpoch // of this run; 0: not registered
+	last   ident.BrokerEpoch // what a clean stop would write down
+	clean  ident.BrokerEpoch // what it did write down
+	image  *Image            // replayed
+	copies []copyOfLog       // by partition
+}
+
+// stage is the model's world.
+type stage struct {
+	*world
+	puppets []*puppet
+	ghost   [][]ghostEntry // committed, by partition
+	uncl    []ident.LeaderEpoch
+	seen    *Image // newest committed image that was checked
+	mail    []func()
+	ids     int
+	quiet   bool // nobody does anything harmful any more
+	replies map[ident.RequestID]func(Reply)
+}
+
+const stagePartitions = 3
+
+func newStage(t testing.TB, seed int64, brokers int) *stage {
+	t.Helper()
+	rng := rand.New(rand.NewSource(seed))
+	w := newWorld(t, 3, Options{SessionMs: 1500, SuspectMs: 400, SnapshotBytes: 20_000, KeepBytes: 5000}, rng)
+	s := &stage{world: w, ghost: make([][]ghostEntry, stagePartitions), uncl: make([]ident.LeaderEpoch, stagePartitions), replies: map[ident.RequestID]func(Reply){}}
+	for i := range brokers {
+		p := &puppet{id: ident.BrokerID(i + 1), up: true, run: 1, copies: make([]copyOfLog, stagePartitions)}
+		for j := range p.copies {
+			p.copies[j] = copyOfLog{following: -1, leading: -1}
+		}
+		s.puppets = append(s.puppets, p)
+	}
+	for _, n := range w.nodes {
+		n.start()
+	}
+	for _, p := range s.puppets {
+		p.epoch = w.join(int(p.id), p.run, "")
+		p.last = p.epoch
+	}
+	cmd := &CreateTopics{}
+	topic := NewTopic{Name: "t", ID: ident.TopicID{7}, Partitions: -1, ReplicationFactor: -1}
+	minISR := fmt.Sprint(1 + rng.Intn(3))
+	topic.Configs = []ConfigValue{{Name: "min.insync.replicas", Value: &minISR}}
+	for i := range stagePartitions {
+		a := Assignment{Partition: int32(i)}
+		for j := range 3 {
+			a.Brokers = append(a.Brokers, ident.BrokerID((i+j)%brokers+1))
+		}
+		topic.Assignment = append(topic.Assignment, a)
+	}
+	cmd.Topics = []NewTopic{topic}
+	if r := w.ask(w.await(), &cmd.Ask, cmd); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	s.check()
+	w.lossPct = rng.Intn(5)
+	return s
+}
+
+// tell hands a command to a random voter that is up; then runs when the answer comes.
+func (s *stage) tell(a *Ask, cmd Command, then func(Reply)) {
+	s.t.Helper()
+	n := s.controller()
+	if n == nil || s.rng.Intn(8) == 0 {
+		n = s.nodes[s.rng.Intn(len(s.nodes))]
+	}
+	if n.c == nil {
+		return
+	}
+	s.requests++
+	a.Request = s.requests
+	s.replies[a.Request] = then
+	n.step(cmd)
+	s.check()
+}
+
+// collect gives answers to whoever asked.
+func (s *stage) collect() {
+	for id, then := range s.replies {
+		if r, ok := s.world.replies[id]; ok {
+			delete(s.replies, id)
+			then(r)
+		}
+	}
+}
+
+func (s *stage) partition(m *Image, i int) *Partition {
+	t, _ := m.Topic("t")
+	return t.Partitions[i]
+}
+
+// act lets one broker do one thing.
+func (s *stage) act(p *puppet) {
+	s.t.Helper()
+	if !p.up {
+		if s.rng.Intn(6) == 0 {
+			s.boot(p)
+		}
+		return
+	}
+	switch s.rng.Intn(14) {
+	case 0, 1, 2:
+		s.replay(p)
+	case 3, 4:
+		s.pulse(p)
+	case 5, 6, 7:
+		s.lead(p, s.rng.Intn(stagePartitions))
+	case 8, 9, 10, 11:
+		s.follow(p, s.rng.Intn(stagePartitions))
+	case 12:
+		s.judge(p)
+	case 13:
+		if s.rng.Intn(8) == 0 {
+			s.die(p)
+		}
+	}
+}
+
+// replay takes a newer image from any voter.
+func (s *stage) replay(p *puppet) {
+	s.t.Helper()
+	n := s.nodes[s.rng.Intn(len(s.nodes))]
+	if n.image == nil || p.image != nil && n.image.Index() <= p.image.Index() {
+		return
+	}
+	if _, ok := n.image.Topic("t"); !ok {
+		return
+	}
+	p.image = n.image
+	for i := range p.copies {
+		c, part := &p.copies[i], s.partition(p.image, i)
+		if c.pending != nil && part.Epoch > c.proposed {
+			c.pending = nil
+		}
+		mine := p.registeredIn(p.image) && part.Leader == p.id
+		switch {
+		case mine && c.leading != part.LeaderEpoch:
+			if part.LeaderEpoch >= s.uncl[i] && !s.holds(p.id, i) {
+				s.t.Fatalf("partition %d: broker %d leads and has %v of %v committed: %s", i, p.id, c.log, s.ghost[i], describePartition(part))
+			}
+			c.leading, c.start, c.acks, c.pending, c.hw = part.LeaderEpoch, len(c.log), map[run]int{}, nil, 0
+			reached["elections"]++
+		case !mine:
+			c.leading, c.pending = -1, nil
+		}
+	}
+}
+
+// registeredIn tells whether an image knows this run.
+func (p *puppet) registeredIn(m *Image) bool {
+	b, ok := m.Broker(p.id)
+	return ok && p.epoch != 0 && b.Epoch == p.epoch
+}
+
+// pulse registers or sends a heartbeat.
+func (s *stage) pulse(p *puppet) {
+	if p.epoch == 0 {
+		s.register(p)
+		return
+	}
+	hb := &Heartbeat{Broker: p.id, Epoch: p.epoch, Arrived: s.now.Mono, WantFence: !s.quiet && s.rng.Intn(40) == 0}
+	if p.image != nil {
+		hb.Applied = p.image.Index()
+	}
+	s.tell(&hb.Ask, hb, func(Reply) {})
+}
+
+func (s *stage) register(p *puppet) {
+	cmd := registration(int(p.id), p.run, "")
+	if cmd.CleanEpoch = p.clean; p.clean == 0 {
+		for i, c := range p.copies {
+			ref := ReplicaRef{Topic: ident.TopicID{7}, Partition: int32(i)}
+			if c.unverified {
+				cmd.Unverified = append(cmd.Unverified, ref)
+			} else if c.lossy {
+				cmd.NotWhole = append(cmd.NotWhole, ref)
+			}
+		}
+	}
+	asked := p.run
+	s.tell(&cmd.Ask, cmd, func(r Reply) {
+		if r.Err != nil || !p.up || p.run != asked {
+			return
+		}
+		p.epoch = r.Body.(*RegisterBrokerReply).Epoch
+		p.last, p.clean = p.epoch, 0
+	})
+}
+
+// judge ends the recovery of what the image asks for.
+func (s *stage) judge(p *puppet) {
+	if p.image == nil || !p.registeredIn(p.image) {
+		return
+	}
+	cmd := &Verified{Broker: p.id, Epoch: p.epoch}
+	for i := range p.copies {
+		c := &p.copies[i]
+		if !slices.Contains(s.partition(p.image, i).Unverified, p.id) {
+			continue
+		}
+		v := Verdict{ReplicaRef: ReplicaRef{Topic: ident.TopicID{7}, Partition: int32(i)}, Whole: !c.lossy, LastEpoch: -1, End: ident.Offset(len(c.log))}
+		if len(c.log) > 0 {
+			v.LastEpoch = c.log[len(c.log)-1].epoch
+		}
+		cmd.Replicas = append(cmd.Replicas, v)
+		c.unverified = false
+	}
+	if len(cmd.Replicas) > 0 {
+		s.tell(&cmd.Ask, cmd, func(Reply) {})
+	}
+}
+
+// lead lets a leader append, sync, commit and propose, as its image has it.
+func (s *stage) lead(p *puppet, i int) {
+	s.t.Helper()
+	c := &p.copies[i]
+	if c.leading < 0 {
+		return
+	}
+	part := s.partition(p.image, i)
+	switch s.rng.Intn(5) {
+	case 0, 1:
+		if s.quiet {
+			return
+		}
+		s.ids++
+		c.log = append(c.log, ghostEntry{c.leading, s.ids})
+	case 2:
+		c.flushed = len(c.log)
+	case 3:
+		s.commit(p, i)
+	case 4:
+		s.propose(p, i, part)
+	}
+}
+
+// commit advances the high watermark: with a large enough ISR, over it and what is pending.
+func (s *stage) commit(p *puppet, i int) {
+	s.t.Helper()
+	c, part := &p.copies[i], s.partition(p.image, i)
+	if len(part.ISR) < int(part.MinISR) || s.uncl[i] > c.leading {
+		return
+	}
+	hw := c.flushed
+	for _, b := range part.ISR {
+		if b != p.id {
+			hw = min(hw, c.acks[runOf(p.image, b)])
+		}
+	}
+	for _, m := range c.pending {
+		if m.Broker != p.id {
+			hw = min(hw, c.acks[run{m.Broker, m.Epoch}])
+		}
+	}
+	if hw <= c.hw {
+		return
+	}
+	c.hw = hw
+	for o := range hw {
+		if o < len(s.ghost[i]) {
+			if s.ghost[i][o] != c.log[o] {
+				s.t.Fatalf("partition %d offset %d: broker %d commits %v where %v was committed", i, o, p.id, c.log[o], s.ghost[i][o])
+			}
+			continue
+		}
+		s.ghost[i] = append(s.ghost[i], c.log[o])
+		reached["committed"]++
+	}
+	s.checkSets(s.seen, i)
+}
+
+// propose asks for another ISR, or for the pending one again.
+func (s *stage) propose(p *puppet, i int, part *Partition) {
+	c := &p.copies[i]
+	if c.pending == nil {
+		isr := slices.Clone(part.ISR)
+		for _, b := range part.Replicas {
+			end, told := c.acks[runOf(p.image, b)]
+			in := slices.Contains(isr, b)
+			switch {
+			case !in && told && end >= max(c.start, c.hw):
+				isr = append(isr, b)
+			case in && b != p.id && !s.quiet && s.rng.Intn(6) == 0:
+				isr = without(isr, b)
+			}
+		}
+		if slices.Equal(isr, part.ISR) {
+			return
+		}
+		for _, b := range isr {
+			m := Member{Broker: b, Directory: voterOf(int(b)).Directory}
+			if broker, ok := p.image.Broker(b); ok {
+				m.Epoch = broker.Epoch
+			}
+			c.pending = append(c.pending, m)
+		}
+		c.proposed = part.Epoch
+	}
+	cmd := &ChangeISR{Broker: p.id, Epoch: p.epoch, Partitions: []ISRChange{{
+		Topic: ident.TopicID{7}, Partition: int32(i), LeaderEpoch: c.leading, PartitionEpoch: c.proposed, ISR: c.pending,
+	}}}
+	s.tell(&cmd.Ask, cmd, func(Reply) { reached["proposals"]++ })
+}
+
+// follow copies from the leader that the broker's image names, if that one leads the same epoch, and reports.
+func (s *stage) follow(p *puppet, i int) {
+	if p.image == nil || !p.registeredIn(p.image) {
+		return
+	}
+	part, c := s.partition(p.image, i), &p.copies[i]
+	if c.unverified || part.Leader == ident.NoBroker || part.Leader == p.id || !part.HasReplica(p.id) {
+		return
+	}
+	l := s.puppets[part.Leader-1]
+	from := &l.copies[i]
+	if !l.up || from.leading != part.LeaderEpoch {
+		return
+	}
+	if c.following != from.leading {
+		same := 0
+		for same < min(len(c.log), len(from.log)) && c.log[same] == from.log[same] {
+			same++
+		}
+		c.log, c.following = slices.Clone(c.log[:same]), from.leading
+		c.flushed = min(c.flushed, same)
+	}
+	for range 1 + s.rng.Intn(4) {
+		if len(c.log) < len(from.log) {
+			c.log = append(c.log, from.log[len(c.log)])
+		}
+	}
+	if s.rng.Intn(2) == 0 {
+		c.flushed = len(c.log)
+	}
+	flushed, epoch, brokerEpoch := c.flushed, from.leading, p.epoch
+	s.mail = append(s.mail, func() {
+		if !l.up || l.image == nil || from.leading != epoch {
+			return
+		}
+		if r := runOf(l.image, p.id); r.epoch == brokerEpoch {
+			from.acks[r] = max(from.acks[r], flushed)
+		}
+	})
+}
+
+// die ends a run: in order, killed, by a power loss, or with a disk that loses what it had acknowledged.
+func (s *stage) die(p *puppet) {
+	kind := s.rng.Intn(5)
+	p.up, p.image = false, nil
+	p.clean = 0
+	for i := range p.copies {
+		c := &p.copies[i]
+		switch kind {
+		case 0:
+			c.flushed = len(c.log)
+			if p.epoch != 0 {
+				p.clean = p.last
+			}
+		case 1: // killed: the page cache lives
+		case 2, 3:
+			c.log = c.log[:c.flushed]
+		case 4:
+			if n := s.rng.Intn(c.flushed + 1); n < c.flushed {
+				c.log, c.flushed, c.lossy = c.log[:n], n, true
+				reached["lossy"]++
+			} else {
+				c.log = c.log[:c.flushed]
+			}
+		}
+		c.leading, c.pending, c.following = -1, nil, -1
+	}
+	if p.clean != 0 && slices.ContainsFunc(p.copies, func(c copyOfLog) bool { return c.lossy || c.unverified }) {
+		p.clean = 0 // a stop with replicas in recovery leaves no marker
+	}
+	p.epoch = 0
+	if s.rng.Intn(3) == 0 {
+		s.mourn(p)
+	}
+}
+
+// mourn lets voters hear of a death.
+func (s *stage) mourn(p *puppet) {
+	for _, n := range s.nodes {
+		if n.c == nil || s.rng.Intn(4) == 0 {
+			continue
+		}
+		b, ok := n.c.Image().Broker(p.id)
+		if !ok {
+			continue
+		}
+		if s.rng.Intn(2) == 0 {
+			n.step(&GossipHint{Broker: p.id, Incarnation: b.Incarnation})
+		} else {
+			n.step(&LinkDown{Broker: p.id, Epoch: b.Epoch, Refused: true})
+		}
+		s.check()
+	}
+}
+
+func (s *stage) boot(p *puppet) {
+	p.up = true
+	p.run++
+	for i := range p.copies {
+		if p.clean == 0 {
+			p.copies[i].unverified = s.rng.Intn(3) == 0
+		}
+	}
+}
+
+// newest is the newest image that any voter has published.
+func (s *stage) newest() *Image {
+	m := s.seen
+	for _, n := range s.nodes {
+		if n.image != nil && (m == nil || n.image.Index() > m.Index()) {
+			m = n.image
+		}
+	}
+	return m
+}
+
+// check looks at the newest metadata.
+func (s *stage) check() {
+	s.t.Helper()
+	m := s.newest()
+	if m == s.seen || m == nil {
+		return
+	}
+	if t, ok := m.Topic("t"); !ok || len(t.Partitions) != stagePartitions {
+		return
+	}
+	for _, p := range s.puppets {
+		b, ok := m.Broker(p.id)
+		if ok && s.seen != nil {
+			if old, known := s.seen.Broker(p.id); known && old.Epoch != b.Epoch && p.up && b.Incarnation[0] == p.run { // what died meanwhile may lose more
+				s.registered(p, m)
+			}
+		}
+	}
+	for i := range stagePartitions {
+		if s.seen != nil {
+			s.checkElection(m, i)
+		}
+		s.checkSets(m, i)
+	}
+	s.seen = m
+}
+
+// registered: what was lost is out of the sets from here on.
+func (s *stage) registered(p *puppet, m *Image) {
+	s.t.Helper()
+	for i := range p.copies {
+		c, part := &p.copies[i], s.partition(m, i)
+		if c.lossy && !slices.Contains(part.Unverified, p.id) && (part.InSync(p.id) || slices.Contains(part.ELR, p.id)) {
+			s.t.Fatalf("broker %d lost records of partition %d, registered again and is in ISR %v or ELR %v", p.id, i, part.ISR, part.ELR)
+		}
+	}
+}
+
+// holds tells whether a replica has everything that is committed.
+func (s *stage) holds(b ident.BrokerID, i int) bool {
+	c := &s.puppets[b-1].copies[i]
+	g := s.ghost[i]
+	return len(c.log) >= len(g) && slices.Equal(c.log[:len(g)], g)
+}
+
+// checkElection forgets what a declared loss took.
+func (s *stage) checkElection(m *Image, i int) {
+	s.t.Helper()
+	old, now := s.partition(s.seen, i), s.partition(m, i)
+	if now.LeaderEpoch < old.LeaderEpoch || now.Epoch < old.Epoch {
+		s.t.Fatalf("partition %d went back from %s to %s", i, describePartition(old), describePartition(now))
+	}
+	if now.LeaderEpoch == old.LeaderEpoch || now.Leader == ident.NoBroker {
+		return
+	}
+	if now.Election == ElectionClean {
+		return
+	}
+	reached["declared losses"]++
+	s.uncl[i] = now.LeaderEpoch
+	c, g := &s.puppets[now.Leader-1].copies[i], s.ghost[i]
+	n := 0
+	for n < min(len(c.log), len(g)) && c.log[n] == g[n] {
+		n++
+	}
+	s.ghost[i] = g[:n:n]
+}
+
+// checkSets holds ISR and ELR against the ghost (CandidateCompleteness): whoever is in them, and did not lose what it had said it has, has everything.
+func (s *stage) checkSets(m *Image, i int) {
+	s.t.Helper()
+	part := s.partition(m, i)
+	for _, b := range append(slices.Clone(part.ISR), part.ELR...) {
+		if c := &s.puppets[b-1].copies[i]; !c.lossy && !s.holds(b, i) {
+			s.t.Fatalf("partition %d: broker %d is in ISR or ELR and has %v of %v committed: %s", i, b, c.log, s.ghost[i], describePartition(part))
+		}
+	}
+	for _, b := range part.ISR {
+		if broker, ok := m.Broker(b); !ok || !broker.active() {
+			s.t.Fatalf("partition %d: broker %d is in the ISR and not live", i, b)
+		}
+	}
+	if len(part.ISR) >= int(part.MinISR) && len(part.ELR) > 0 {
+		s.t.Fatalf("partition %d has an ELR beside a full ISR: %s", i, describePartition(part))
+	}
+}
+
+// whole clears the mark of a loss once a replica has joined an ISR again: from then on it has everything.
+func (s *stage) whole() {
+	for _, p := range s.puppets {
+		for i := range p.copies {
+			if c := &p.copies[i]; c.lossy && p.epoch != 0 && p.registeredIn(s.seen) && s.partition(s.seen, i).InSync(p.id) {
+				c.lossy = false
+			}
+		}
+	}
+}
+
+// round is one step of everybody.
+func (s *stage) round() {
+	s.t.Helper()
+	s.fault(s.rng)
+	for range 6 {
+		s.act(s.puppets[s.rng.Intn(len(s.puppets))])
+		s.check()
+	}
+	for len(s.mail) > 0 && s.rng.Intn(3) > 0 {
+		k := s.rng.Intn(len(s.mail))
+		if s.rng.Intn(10) > 0 {
+			s.mail[k]()
+		}
+		s.mail = slices.Delete(s.mail, k, k+1)
+	}
+	for range s.rng.Intn(30) {
+		if !s.turn() {
+			break
+		}
+		s.check()
+	}
+	if s.rng.Intn(2) == 0 {
+		s.time()
+	}
+	s.collect()
+	s.whole()
+}
+
+func (s *stage) time() {
+	s.t.Helper()
+	s.now.Mono += 100 * millisecond
+	s.now.Wall += 100
+	for _, n := range s.nodes {
+		if n.c != nil {
+			n.tick()
+			s.check()
+		}
+	}
+}
+
+// calm ends all faults and waits until every partition is whole again.
+func (s *stage) calm() {
+	s.t.Helper()
+	s.heal()
+	s.quiet = true
+	for _, p := range s.puppets {
+		if !p.up {
+			s.boot(p)
+		}
+	}
+	for range 400 {
+		for s.turn() {
+			s.check()
+		}
+		s.time()
+		s.collect()
+		for _, p := range s.puppets {
+			s.replay(p)
+			s.pulse(p)
+			s.judge(p)
+			for i := range p.copies {
+				s.follow(p, i)
+				for range 4 {
+					s.lead(p, i)
+				}
+			}
+		}
+		for _, deliver := range s.mail {
+			deliver()
+		}
+		s.mail = nil
+		s.whole()
+	}
+	for i := range stagePartitions {
+		part := s.partition(s.seen, i)
+		if part.Leader == ident.NoBroker || len(part.ISR) < 2 || len(part.Unverified) > 0 {
+			s.t.Fatalf("partition %d does not recover: %s", i, describePartition(part))
+		}
+	}
+}
+
+// TestNothingCommittedIsLostByTheController runs many brokers through crashes, losses, cuts and elections. What was committed stays with everybody who may
+// lead, unless the metadata say that something may be lost; and in the end every partition is well.
+func TestNothingCommittedIsLostByTheController(t *testing.T) {
+	clear(reached)
+	for seed := range int64(40) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			cryptotest.SetGlobalRandom(t, uint64(seed)+1)
+			s := newStage(t, seed, 3+int(seed%3))
+			for range 400 {
+				s.round()
+			}
+			s.calm()
+		})
+	}
+	for _, what := range []string{"committed", "proposals", "lossy", "elections", "declared losses", "stops"} {
+		if reached[what] == 0 {
+			t.Errorf("never happened: %s", what)
+		}
+	}
+	t.Log(reached)
+}
