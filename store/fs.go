@@ -60,6 +60,9 @@ type File interface {
 	// Map maps [off, off+n) shared and writable. The range may lie beyond the
 	// file's end; only bytes below the end may be touched.
 	Map(off, n int64) (Mapping, error)
+	// ReadNow is ReadAt for a caller that may not wait: ErrWouldWait, and nothing of
+	// use in p, when the disk would be needed.
+	ReadNow(p []byte, off int64) (int, error)
 	// Resident tells whether reading [off, off+n) needs no disk. A file system
 	// that cannot say answers true.
 	Resident(off, n int64) bool

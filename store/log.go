@@ -59,7 +59,6 @@ type Log struct {
 	jobs                         []*syncJob // done, to be used again
 	header                       []byte     // scratch for one header, so that reading it allocates nothing
 	hurried                      bool       // the caller may not wait for the disk; see ReadNow
-	probed                       probedPage // while hurried
 	closed                       bool
 	asOpened                     *asOpened // nil: not as a clean stop leaves a log
 

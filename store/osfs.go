@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 
@@ -151,8 +152,9 @@ func (osFS) BootID() (string, error) {
 // beside it because File.Fd would put the file into blocking mode, which regular
 // files are in anyway.
 type osFile struct {
-	f  *os.File
-	fd int
+	f      *os.File
+	fd     int
+	opaque atomic.Bool // cachestat does not tell of its pages
 }
 
 func (f *osFile) Name() string                             { return f.f.Name() }
@@ -222,38 +224,84 @@ func (f *osFile) Map(off, n int64) (Mapping, error) {
 	return &osMapping{b: b, name: f.f.Name()}, nil
 }
 
-// Resident reads one byte of each end of the range without waiting. A tear in the
-// middle is possible and costs a wait, not a wrong answer.
+// nowait is what a call takes that asks the page cache and does not wait: its arguments, kept because it is made with every region that is sent. Such calls are
+// raw: the scheduler need not be told of what does not wait, and telling it costs more than they do.
+type nowait struct {
+	b    [1]byte
+	iov  unix.Iovec
+	span unix.CachestatRange
+	stat unix.Cachestat_t
+}
+
+var nowaits = sync.Pool{New: func() any { return new(nowait) }}
+
+// Resident counts the pages of the range that are cached (cachestat, Linux 6.5). Where that says nothing, it reads one byte of each end: a tear in the middle
+// is possible then, and costs a wait, not a wrong answer.
 func (f *osFile) Resident(off, n int64) bool {
 	if n <= 0 {
 		return true
 	}
 	last := off + n - 1
-	return f.residentAt(off) && (off/pageSize == last/pageSize || f.residentAt(last))
+	if first := off / pageSize; !f.opaque.Load() {
+		pages := last/pageSize - first + 1
+		cached, ok := f.cached(first*pageSize, pages*pageSize)
+		switch {
+		case ok && cached == uint64(pages):
+			return true
+		case ok && cached > 0:
+			return false
+		}
+	}
+	if !f.residentAt(off) || off/pageSize != last/pageSize && !f.residentAt(last) {
+		return false
+	}
+	// Cached, and counted nowhere: the pages are another file's, as on an overlay file system.
+	f.opaque.Store(true)
+	return true
 }
 
-// probe is the byte that residentAt reads into, kept because it is asked for with every region that is sent.
-type probe struct {
-	b   [1]byte
-	iov unix.Iovec
+func (f *osFile) cached(off, n int64) (pages uint64, ok bool) {
+	c := nowaits.Get().(*nowait)
+	c.span = unix.CachestatRange{Off: uint64(off), Len: uint64(n)}
+	_, _, errno := unix.RawSyscall6(unix.SYS_CACHESTAT, uintptr(f.fd), uintptr(unsafe.Pointer(&c.span)), uintptr(unsafe.Pointer(&c.stat)), 0, 0, 0)
+	pages = c.stat.Cache
+	nowaits.Put(c)
+	return pages, errno == 0
 }
 
-var probes = sync.Pool{New: func() any {
-	p := new(probe)
-	p.iov.Base = &p.b[0]
-	p.iov.SetLen(1)
-	return p
-}}
-
-// residentAt makes a raw system call: RWF_NOWAIT does not wait, so that the scheduler need not be told, which costs
-// more than the call.
 func (f *osFile) residentAt(off int64) bool {
-	p := probes.Get().(*probe)
-	_, _, errno := unix.RawSyscall6(unix.SYS_PREADV2, uintptr(f.fd), uintptr(unsafe.Pointer(&p.iov)), 1, uintptr(off), uintptr(off>>32), unix.RWF_NOWAIT)
-	probes.Put(p)
+	c := nowaits.Get().(*nowait)
+	_, errno := f.readNow(c, &c.b[0], 1, off)
+	nowaits.Put(c)
 	// Only EAGAIN says that the disk would be needed. Kernels and file systems
 	// without RWF_NOWAIT answer EOPNOTSUPP or ENOSYS: they cannot say.
 	return errno != unix.EAGAIN
+}
+
+func (f *osFile) readNow(c *nowait, p *byte, n int, off int64) (int, syscall.Errno) {
+	c.iov.Base = p
+	c.iov.SetLen(n)
+	got, _, errno := unix.RawSyscall6(unix.SYS_PREADV2, uintptr(f.fd), uintptr(unsafe.Pointer(&c.iov)), 1, uintptr(off), uintptr(off>>32), unix.RWF_NOWAIT)
+	c.iov.Base = nil
+	return int(got), errno
+}
+
+// ReadNow implements File. What comes short, at the end of the file or of what is cached, is left to ReadAt to tell apart.
+func (f *osFile) ReadNow(p []byte, off int64) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	c := nowaits.Get().(*nowait)
+	n, errno := f.readNow(c, &p[0], len(p), off)
+	nowaits.Put(c)
+	switch {
+	case errno == 0 && n == len(p):
+		return n, nil
+	case errno == unix.EAGAIN, errno == 0 && n > 0 && !f.Resident(off, int64(len(p))):
+		return 0, ErrWouldWait
+	default:
+		return f.ReadAt(p, off)
+	}
 }
 
 func (f *osFile) Identity() (FileID, error) {

@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -232,10 +233,31 @@ func TestTheOSTellsWhatIsResident(t *testing.T) {
 	if !ok {
 		t.Fatal("no descriptor")
 	}
-	if err := unix.Fadvise(int(fd), 0, size, unix.FADV_DONTNEED); err != nil {
-		t.Fatal(err)
+	// First the middle, then the rest: a region whose ends are in memory waits as well.
+	b := make([]byte, 100)
+	for _, gone := range []struct{ off, n int64 }{{size / 4, size / 2}, {0, size}} {
+		if err := unix.Fadvise(int(fd), gone.off, gone.n, unix.FADV_DONTNEED); err != nil {
+			t.Fatal(err)
+		}
+		var is unix.Cachestat_t
+		span := unix.CachestatRange{Off: uint64(gone.off), Len: uint64(gone.n)}
+		if err := unix.Cachestat(uint(fd), &span, &is, 0); err != nil || is.Cache > 0 {
+			t.Skipf("the kernel kept %d pages, or cannot say: %v", is.Cache, err)
+		}
+		if f.Resident(0, size) {
+			t.Errorf("without bytes %d to %d the file is said to be in memory", gone.off, gone.off+gone.n)
+		}
+		if _, err := f.ReadNow(b, size/2); !errors.Is(err, store.ErrWouldWait) {
+			t.Errorf("reading at once what is not in memory: %v", err)
+		}
 	}
-	if f.Resident(0, size) {
-		t.Skip("the kernel kept the pages, or cannot say")
+	if n, err := f.ReadAt(b, size/2); n != len(b) || err != nil {
+		t.Fatal(n, err)
+	}
+	if n, err := f.ReadNow(b, size/2); n != len(b) || err != nil {
+		t.Errorf("reading at once what was just read: %d, %v", n, err)
+	}
+	if n, err := f.ReadNow(b, size-10); n != 10 || err != io.EOF {
+		t.Errorf("reading at once beyond the end: %d, %v", n, err)
 	}
 }

@@ -50,25 +50,8 @@ func (l *Log) Read(from, upTo ident.Offset, bytesMax int, minOne bool) (Region, 
 func (l *Log) ReadNow(from, upTo ident.Offset, bytesMax int, minOne bool) (Region, error) {
 	l.hurried = true
 	r, err := l.Read(from, upTo, bytesMax, minOne)
-	l.hurried, l.probed = false, probedPage{}
+	l.hurried = false
 	return r, err
-}
-
-// probedPage is the last page of a segment that was found to be in memory.
-type probedPage struct {
-	file *segmentFile
-	page int64
-}
-
-// present tells whether the header at pos of s can be read without waiting. Headers
-// come by the dozen in a page, which is asked for once.
-func (l *Log) present(s *segment, pos int64) bool {
-	p := probedPage{s.file, pos / pageSize}
-	if p != l.probed && !s.file.file.Resident(pos, 1) {
-		return false
-	}
-	l.probed = p
-	return true
 }
 
 // loadIndexes takes in the index files of s.
@@ -244,10 +227,16 @@ func (l *Log) headerAt(s *segment, pos int64) (record.View, error) {
 		if err := l.reach(s); err != nil {
 			return nil, err
 		}
-		if l.hurried && !l.present(s, pos) {
-			return nil, ErrWouldWait
+		var err error
+		if l.hurried {
+			_, err = s.file.file.ReadNow(h, pos)
+		} else {
+			_, err = s.file.file.ReadAt(h, pos)
 		}
-		if _, err := s.file.file.ReadAt(h, pos); err != nil {
+		if err != nil {
+			if errors.Is(err, ErrWouldWait) {
+				return nil, err
+			}
 			if isShort(err) {
 				return nil, l.damaged(s, pos, err)
 			}

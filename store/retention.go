@@ -57,7 +57,7 @@ func (l *Log) RetentionWaits(now ident.Millis, hw ident.Offset) bool {
 	}
 	l.hurried = true
 	_, err := l.retired(now, hw)
-	l.hurried, l.probed = false, probedPage{}
+	l.hurried = false
 	return errors.Is(err, ErrWouldWait)
 }
 

@@ -135,10 +135,11 @@ func (t *table) fetch(i int) error {
 	t.blockN = 0
 	first := i - i%per
 	n := min(per, t.written-first)
-	if t.hurried && !t.file.Resident(int64(first)*int64(t.width), int64(n*t.width)) {
-		return ErrWouldWait
+	read := t.file.ReadAt
+	if t.hurried {
+		read = t.file.ReadNow
 	}
-	if _, err := t.file.ReadAt(t.block[:n*t.width], int64(first)*int64(t.width)); err != nil {
+	if _, err := read(t.block[:n*t.width], int64(first)*int64(t.width)); err != nil {
 		return err
 	}
 	t.blockAt, t.blockN = first, n

@@ -20,6 +20,8 @@ type coldFile struct{ store.File }
 
 func (coldFile) Resident(int64, int64) bool { return false }
 
+func (coldFile) ReadNow([]byte, int64) (int, error) { return 0, store.ErrWouldWait }
+
 func (c coldFS) OpenFile(name string, flag int, perm fs.FileMode) (store.File, error) {
 	f, err := c.FS.OpenFile(name, flag, perm)
 	if err == nil && strings.Contains(name, c.topic) {

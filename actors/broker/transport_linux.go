@@ -130,22 +130,23 @@ func (s *socket) SendFile(fd uintptr, off int64, n int) (int, error) {
 	return s.sent, s.err
 }
 
+// trySendFile makes raw calls, as tryRead does: the socket does not wait, and what is sent is known to be in memory.
 func (s *socket) trySendFile(fd uintptr) bool {
 	for s.sent < s.want {
-		n, err := unix.Sendfile(int(fd), int(s.fd), &s.off, s.want-s.sent)
+		n, _, errno := unix.RawSyscall6(unix.SYS_SENDFILE, fd, s.fd, uintptr(unsafe.Pointer(&s.off)), uintptr(min(s.want-s.sent, rawMax)), 0, 0)
 		switch {
-		case err == unix.EINTR:
+		case errno == unix.EINTR:
 			continue
-		case err == unix.EAGAIN:
+		case errno == unix.EAGAIN:
 			return true
-		case err != nil:
-			s.err = err
+		case errno != 0:
+			s.err = errno
 			return true
 		case n == 0:
 			s.err = errShortFile
 			return true
 		}
-		s.sent += n
+		s.sent += int(n)
 	}
 	return true
 }

@@ -153,6 +153,13 @@ func (f *memFile) Resident(int64, int64) bool {
 	return d.Cold == 0 || d.rand.IntN(100) >= d.Cold
 }
 
+func (f *memFile) ReadNow(p []byte, off int64) (int, error) {
+	if !f.Resident(off, int64(len(p))) {
+		return 0, store.ErrWouldWait
+	}
+	return f.ReadAt(p, off)
+}
+
 func (f *memFile) Identity() (store.FileID, error) {
 	if err := f.enter("stat"); err != nil {
 		return store.FileID{}, err

@@ -105,6 +105,10 @@ func (f *wrappedFile) ReadAt(p []byte, off int64) (int, error) {
 	return f.around(call{op: "read", data: p, off: off}, func() (int, error) { return f.File.ReadAt(p, off) })
 }
 
+func (f *wrappedFile) ReadNow(p []byte, off int64) (int, error) {
+	return f.around(call{op: "read", data: p, off: off}, func() (int, error) { return f.File.ReadNow(p, off) })
+}
+
 func (f *wrappedFile) WriteAt(p []byte, off int64) (int, error) {
 	return f.around(call{op: "write", data: p, off: off, size: int64(len(p))}, func() (int, error) { return f.File.WriteAt(p, off) })
 }
