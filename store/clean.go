@@ -99,6 +99,7 @@ type CleanRun struct {
 	large     []byte
 	filter    record.Filter
 	stats     CleanStats
+	bad       OffsetRange
 }
 
 // cleanSource is a segment that a run reads.
@@ -124,7 +125,8 @@ const (
 
 // Cleanable looks whether the log needs compaction. bound is below the high watermark
 // and the last stable offset; what is not flushed is not touched either. It may read a
-// header of each dirty segment when a compaction lag is configured.
+// header of each dirty segment when a compaction lag is configured, and then remembers
+// what it saw; see CleanWaits.
 func (l *Log) Cleanable(now ident.Millis, bound ident.Offset) (Cleanable, error) {
 	if err := l.usable(); err != nil {
 		return Cleanable{}, err
@@ -160,6 +162,18 @@ func (l *Log) Cleanable(now ident.Millis, bound ident.Offset) (Cleanable, error)
 	return c, nil
 }
 
+// CleanWaits tells whether Cleanable, and with it BeginClean, would have to wait for the
+// disk. Cleanable, by somebody who may wait, spares them that.
+func (l *Log) CleanWaits(now ident.Millis, bound ident.Offset) bool {
+	if l.usable() != nil {
+		return false
+	}
+	l.hurried = true
+	_, err := l.Cleanable(now, bound)
+	l.hurried = false
+	return errors.Is(err, ErrWouldWait)
+}
+
 // lags looks at the times of a dirty segment: whether it is too young to be cleaned, and
 // for how many milliseconds it should have been.
 func (l *Log) lags(s *segment, now ident.Millis) (young bool, overdue int64, err error) {
@@ -175,6 +189,9 @@ func (l *Log) lags(s *segment, now ident.Millis) (young bool, overdue int64, err
 	if most := l.cfg.MaxCompactionLagMs; most > 0 && most < math.MaxInt64 && s.size > 0 {
 		if s.first == ident.NoTimestamp {
 			h, err := l.headerAt(s, 0)
+			if errors.Is(err, ErrDamaged) && !l.hurried {
+				err = errors.Join(err, l.condemnAt(s, 0, s.base))
+			}
 			if err != nil {
 				return false, 0, err
 			}
@@ -244,6 +261,10 @@ func (l *Log) BeginClean(now ident.Millis, bound ident.Offset, o CleanOptions) (
 	}
 	return r, nil
 }
+
+// Unsound is what Work has found damaged, with ErrDamaged; empty when the bytes are as
+// they were written, and only not understood. The owner should Condemn it.
+func (r *CleanRun) Unsound() OffsetRange { return r.bad }
 
 // Cancel makes Work stop at the next batch, from any goroutine.
 func (r *CleanRun) Cancel() { r.cancelled.Store(true) }

@@ -187,7 +187,12 @@ func (r *CleanRun) readFile(f File, s cleanSource, show func(v record.View, last
 		case isIOFailure(err):
 			return r.sift(err, "read "+s.name)
 		case err != nil:
-			return r.unsound(s, OffsetRange{sc.next, s.next}, err)
+			h, rerr := sc.resync(s.base, s.next)
+			if rerr != nil {
+				return r.sift(rerr, "read "+s.name)
+			}
+			r.bad = h.OffsetRange
+			return r.unsound(s, h.OffsetRange, err)
 		}
 		size := int(sc.pos - at)
 		if len(v) < size {
@@ -216,6 +221,7 @@ func (r *CleanRun) whole(f File, s cleanSource, at int64, size int) (record.View
 		return nil, r.sift(err, "read "+s.name)
 	}
 	if err := v.VerifyCRC(); err != nil {
+		r.bad = OffsetRange{v.BaseOffset(), v.NextOffset()}
 		return nil, r.damaged(s, v, err)
 	}
 	return v, nil

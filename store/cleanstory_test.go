@@ -478,7 +478,10 @@ func TestDamageStopsCompaction(t *testing.T) {
 	if stats := s.log.EndClean(run); stats.Segments != 0 || s.dir.Offline() != nil || s.log.Segments() != 3 {
 		t.Fatalf("%+v", stats)
 	}
-	if err := s.log.Condemn(store.OffsetRange{From: 0, To: 1}, s.now); err != nil {
+	if bad := run.Unsound(); bad != (store.OffsetRange{From: 1, To: 2}) {
+		t.Fatalf("unsound is %v", bad)
+	}
+	if err := s.log.Condemn(run.Unsound(), s.now); err != nil {
 		t.Fatal(err)
 	}
 	if run, err := s.log.BeginClean(s.now, s.log.End(), store.CleanOptions{}); !errors.Is(err, store.ErrDamaged) {

@@ -87,6 +87,33 @@ func TestRetentionSaysThatItWouldWait(t *testing.T) {
 	}
 }
 
+func TestCompactionSaysThatItWouldWait(t *testing.T) {
+	for _, set := range []func(*store.LogConfig){
+		func(c *store.LogConfig) { c.MinCompactionLagMs = 1 }, func(c *store.LogConfig) { c.MaxCompactionLagMs = 1000 },
+	} {
+		cfg := smallLog()
+		cfg.Compact = true
+		set(&cfg)
+		w := newWorld(t, 3, cfg)
+		for range 60 {
+			opAppend{2, 700, 0}.run(w)
+		}
+		w.flush()
+		w.disk.Kill()
+		w.open() // the timestamps of closed segments are not known now
+		w.now += 10_000
+		if !w.log.CleanWaits(w.now, w.log.Flushed()) {
+			t.Fatal("a log that was just opened knows the timestamps of its closed segments")
+		}
+		if c, err := w.log.Cleanable(w.now, w.log.Flushed()); err != nil || c.Dirty == 0 {
+			t.Fatalf("%+v, %v", c, err)
+		}
+		if w.log.CleanWaits(w.now, w.log.Flushed()) {
+			t.Fatal("what was looked up is not remembered")
+		}
+	}
+}
+
 func TestASearchThatMeetsDamageRemembersIt(t *testing.T) {
 	for _, active := range []bool{false, true} {
 		w := newWorld(t, 1, smallLog())

@@ -23,6 +23,7 @@ type Broker struct {
 	root      *runtime.Ref
 	lifecycle *runtime.Ref
 	writer    *runtime.Ref
+	cleaner   *runtime.Ref
 	listeners []*runtime.Ref
 	sockets   []*net.TCPListener
 	places    *places
@@ -218,7 +219,7 @@ func (b *Broker) spawn(v *config.BrokerValues, d *dataDir, syncer *store.Syncer,
 		b.doors = append(b.doors, door)
 		b.listeners = append(b.listeners, child(b.root, cast("listener", "listener-"+l.Name, door)))
 	}
-	child(b.root, cast("cleaner", "cleaner", &cleanerActor{shared: s, log: s.log, pace: b.newPacer()}))
+	b.cleaner = child(b.root, cast("cleaner", "cleaner", &cleanerActor{shared: s, log: s.log, pace: b.newPacer()}))
 	if err != nil {
 		return err
 	}

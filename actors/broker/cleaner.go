@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strconv"
 
 	"github.com/rs/zerolog"
 
@@ -16,9 +17,10 @@ import (
 // cleanerActor has logs compacted: it asks the partitions of compacted topics how dirty they are, and has the dirtiest cleaned, as many at a time as
 // log.cleaner.threads says. It waits for no disk itself.
 //
-//	idle ── log.cleaner.backoff.ms ──> asks all compacted partitions ── all have answered ──> begins runs, or idle
-//	a run:  partition (BeginClean) ──> recovery pool (Work) ──> partition (SwapCleaned) ──> pool … ──> partition (EndClean) ──> cleaner, which asks again
+//	idle ── log.cleaner.backoff.ms ──> asks all compacted partitions ── all have answered ──> begins runs, as many as there are threads free ──> idle
+//	a run:  partition (BeginClean) ──> worker (Work) ──> partition (SwapCleaned) ──> worker … ──> partition (EndClean) ──> cleaner, which asks again
 //
+// Each run has a worker of the cleaner's own: it may take hours, and nobody who opens or deletes a log is to wait for it.
 // A log with a damaged batch is told of, once, and left alone until the broker is restarted.
 type cleanerActor struct {
 	shared *shared
@@ -28,9 +30,12 @@ type cleanerActor struct {
 
 	missing int // answers
 	found   []*cleanFound
-	running map[*replica]bool
+	running map[*replica]*runtime.Ref // with the worker of the run
+	idle    []*runtime.Ref            // workers
+	hired   int                       // workers, ever: for their names
 	bad     map[*replica]bool
-	ended   bool // a run has ended well since the last survey: look again at once
+	over    bool     // the broker stops: nothing is begun any more
+	resting []func() // are called when no run is left
 }
 
 // Messages of the cleaner and its partitions.
@@ -46,10 +51,11 @@ type (
 		cleanable store.Cleanable
 		err       error
 	}
-	// cleanJob is one run: the partition begins it, the pool works, the partition takes what was done, in turns.
+	// cleanJob is one run: the partition begins it, the worker works, the partition takes what was done, in turns.
 	cleanJob struct {
 		replica *replica
 		cleaner *runtime.Ref
+		worker  *runtime.Ref
 		options store.CleanOptions
 		pace    *pacer
 		file    *store.Log
@@ -58,13 +64,16 @@ type (
 		step    store.CleanStep
 		err     error
 	}
-	// cleanWork is a job while it is the pool's.
+	// cleanWork is a job while it is the worker's.
 	cleanWork struct{ *cleanJob }
+	// cleanRest asks the cleaner to begin nothing more, and to call done when no run is left.
+	cleanRest struct{ done func() }
 	// cleanEnded tells the cleaner what came of a run.
 	cleanEnded struct {
 		replica *replica
 		stats   store.CleanStats
 		took    ident.Instant
+		nothing bool // was to be done
 		err     error
 	}
 )
@@ -74,13 +83,17 @@ func (*cleanLook) Bytes() int  { return 0 }
 func (*cleanFound) Bytes() int { return 0 }
 func (*cleanJob) Bytes() int   { return 0 }
 func (*cleanEnded) Bytes() int { return 0 }
+func (*cleanRest) Bytes() int  { return 0 }
+
+// Reject implements runtime.Rejecter: the cleaner has stopped, and its workers before it.
+func (r *cleanRest) Reject(error) { r.done() }
 
 // Reject implements runtime.Rejecter: a partition that has stopped has no log.
 func (l *cleanLook) Reject(error) {
 	_ = l.cleaner.Post(&cleanFound{replica: l.replica}) // a cleaner that has stopped does not count
 }
 
-// Reject implements runtime.Rejecter: the partition, or the pool, has stopped.
+// Reject implements runtime.Rejecter: the partition, or the worker, has stopped.
 func (j *cleanJob) Reject(err error) {
 	if j.run != nil {
 		j.run.Abandon()
@@ -90,7 +103,7 @@ func (j *cleanJob) Reject(err error) {
 
 // Started implements runtime.Starter.
 func (c *cleanerActor) Started(t *runtime.Turn) {
-	c.running, c.bad = make(map[*replica]bool), make(map[*replica]bool)
+	c.running, c.bad = make(map[*replica]*runtime.Ref), make(map[*replica]bool)
 	c.timer = t.NewTimer(signalTick)
 	c.rest()
 }
@@ -116,18 +129,26 @@ func (c *cleanerActor) Turn(t *runtime.Turn, batch []runtime.Message) {
 			}
 		case *cleanEnded:
 			c.end(t, m)
+		case *cleanRest:
+			c.over, c.resting = true, append(c.resting, m.done)
 		default:
 			panic("broker: the cleaner got a message that it does not know")
 		}
+	}
+	if c.over && len(c.running) == 0 {
+		for _, done := range c.resting {
+			done()
+		}
+		c.resting = nil
 	}
 }
 
 // survey asks every compacted partition that is not being cleaned.
 func (c *cleanerActor) survey(t *runtime.Turn) {
-	if c.missing > 0 {
+	if c.missing > 0 || c.over {
 		return
 	}
-	c.ended, c.found = false, c.found[:0]
+	c.found = c.found[:0]
 	var ask []*replica
 	bad := make(map[*replica]bool)
 	for _, e := range c.shared.topics.Load().all() {
@@ -138,7 +159,7 @@ func (c *cleanerActor) survey(t *runtime.Turn) {
 			if c.bad[r] {
 				bad[r] = true
 			}
-			if e.rules.Compacted && !c.bad[r] && !c.running[r] {
+			if e.rules.Compacted && !c.bad[r] && c.running[r] == nil {
 				ask = append(ask, r)
 			}
 		}
@@ -163,8 +184,10 @@ func (c *cleanerActor) begin(t *runtime.Turn) {
 	for _, f := range c.found {
 		top = max(top, f.cleanable.Ratio())
 		switch {
-		case errors.Is(f.err, store.ErrDamaged):
-			c.condemn(f.replica, f.err)
+		case f.err != nil: // the partition has dealt with the others
+			if errors.Is(f.err, store.ErrDamaged) {
+				c.condemn(f.replica, f.err)
+			}
 		case f.cleanable.Due:
 			due = append(due, f)
 		}
@@ -172,23 +195,59 @@ func (c *cleanerActor) begin(t *runtime.Turn) {
 	c.shared.metrics.cleaner.dirtiest.Store(int64(top * 100))
 	slices.SortStableFunc(due, func(a, b *cleanFound) int { return cmp.Compare(b.cleanable.Ratio(), a.cleanable.Ratio()) })
 	due = due[:min(len(due), max(v.Threads-len(c.running), 0))]
+	if c.over {
+		due = nil
+	}
 	for _, f := range due {
-		c.running[f.replica] = true
-		j := &cleanJob{replica: f.replica, cleaner: t.Self(), pace: c.pace}
+		j := &cleanJob{replica: f.replica, cleaner: t.Self(), worker: c.hire(t), pace: c.pace}
+		c.running[f.replica] = j.worker
 		j.options = store.CleanOptions{
 			MapBytes: v.MapBytes / int64(v.Threads), LoadFactor: v.LoadFactor, BufferBytes: v.BufferBytes / v.Threads,
 		}
 		_ = t.Send(f.replica.ref, j) // Reject ends it
 	}
 	clear(c.found)
-	if len(due) == 0 {
-		c.rest()
+	c.rest() // the next may become due, or another thread be granted, long before a run ends
+}
+
+// hire finds an idle worker, or makes one.
+func (c *cleanerActor) hire(t *runtime.Turn) *runtime.Ref {
+	if n := len(c.idle); n > 0 {
+		w := c.idle[n-1]
+		c.idle = c.idle[:n-1]
+		return w
+	}
+	spec := blocking(cast("ioworker", "clean-"+strconv.Itoa(c.hired), &ioWorker{}))
+	spec.BatchMax = 1
+	ref, err := t.Spawn(spec)
+	if err != nil {
+		panic("broker: a worker of the cleaner could not be spawned: " + err.Error())
+	}
+	c.hired++
+	return ref
+}
+
+// release takes a worker back, and dismisses the idle ones that are more than log.cleaner.threads.
+func (c *cleanerActor) release(r *replica) {
+	w := c.running[r]
+	delete(c.running, r)
+	if w == nil {
+		return
+	}
+	c.idle = append(c.idle, w)
+	for n := len(c.idle); n > 0 && n+len(c.running) > c.values().Threads; n-- {
+		c.idle[n-1].Stop()
+		c.idle = c.idle[:n-1]
 	}
 }
 
 // end takes note of a run. After one that has cleaned something there may be more to do; others are tried again after the pause.
 func (c *cleanerActor) end(t *runtime.Turn, m *cleanEnded) {
-	delete(c.running, m.replica)
+	c.release(m.replica)
+	if m.nothing {
+		c.rest()
+		return
+	}
 	n := &c.shared.metrics.cleaner
 	n.read.Add(m.stats.BytesRead)
 	n.written.Add(m.stats.BytesWritten)
@@ -226,72 +285,4 @@ func (c *cleanerActor) condemn(r *replica, err error) {
 	c.bad[r] = true
 	c.shared.metrics.cleaner.uncleanable.Store(int64(len(c.bad)))
 	c.log.Error().Err(err).Str("topic", r.tp.Topic).Int32("partition", r.tp.Partition).Msg("the log is not compacted any more; it grows until this is mended and the broker restarted")
-}
-
-// look tells the cleaner how dirty the log is.
-func (p *partitionActor) look(t *runtime.Turn, m *cleanLook) {
-	f := &cleanFound{replica: p.replica}
-	if p.machine != nil && p.file != nil && p.cleaning == nil {
-		f.cleanable, f.err = p.file.Cleanable(p.now.Wall, p.machine.Offsets().HighWatermark)
-	}
-	_ = t.Send(m.cleaner, f) // a cleaner that has stopped does not count
-}
-
-// clean does the partition's part of a run, and gives it to the pool again, or back to the cleaner.
-func (p *partitionActor) clean(t *runtime.Turn, j *cleanJob) {
-	if p.machine == nil || p.file == nil || (j.run != nil && j.file != p.file) {
-		j.Reject(nil)
-		return
-	}
-	switch {
-	case j.run == nil:
-		p.beginClean(j)
-	case j.err == nil && j.step == store.CleanSwap:
-		j.err = p.file.SwapCleaned(j.run, p.now.Wall)
-		p.segments = p.file.Segments()
-	}
-	if j.err == nil && j.run != nil && j.step != store.CleanDone {
-		_ = p.replica.dir.recovery.give(t, &cleanWork{j}) // Reject ends it
-		return
-	}
-	e := &cleanEnded{replica: p.replica, err: j.err}
-	if j.run != nil {
-		e.stats, e.took = p.file.EndClean(j.run), p.now.Mono-j.began
-	}
-	p.cleaning = nil
-	if j.err != nil && p.replica.dir.store.Offline() != nil {
-		p.fail(t, j.err)
-		p.carryOut(t)
-	}
-	_ = t.Send(j.cleaner, e) // a cleaner that has stopped does not count
-}
-
-func (p *partitionActor) beginClean(j *cleanJob) {
-	j.options.Throttle = func(n int) {
-		if j.pace != nil {
-			j.pace.take(n, j.run.Cancelled)
-		}
-	}
-	j.file, j.began = p.file, p.now.Mono
-	j.run, j.err = p.file.BeginClean(p.now.Wall, p.machine.Offsets().HighWatermark, j.options)
-	p.cleaning = j.run
-}
-
-// stopCleaning makes a run that is under way end, because the log is about to be closed, or is not to be compacted any more.
-func (p *partitionActor) stopCleaning() {
-	if p.cleaning != nil {
-		p.cleaning.Cancel()
-	}
-}
-
-// do implements job.
-func (w *cleanWork) do(t *runtime.Turn) {
-	j := w.cleanJob
-	_, wall := t.System().Now()
-	j.step, j.err = j.run.Work(wall)
-	if j.err == nil && j.step == store.CleanAgain {
-		_ = j.replica.dir.recovery.give(t, w) // Reject ends it
-		return
-	}
-	_ = t.Send(j.replica.ref, j) // Reject ends it
 }

@@ -6,15 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/troupe-broker/troupe/store"
 )
 
 // compacted creates a topic of one partition that is compacted as soon as it can be.
@@ -146,4 +152,86 @@ func TestACompactedTopicKeepsTheLastValueOfEachKey(t *testing.T) {
 	}
 	eventually(t, "the log is compacted again, some keys at a time", func() bool { return check(r) <= 26+2*keys })
 	r.deleteTopic("state")
+}
+
+// slowCleanFS holds up whoever writes a cleaned segment, until it is told to go on.
+type slowCleanFS struct {
+	store.FS
+	held chan struct{} // gets one for each that is held up
+	on   chan struct{}
+}
+
+func (f slowCleanFS) OpenFile(name string, flag int, perm fs.FileMode) (store.File, error) {
+	if strings.HasSuffix(name, ".log.cleaned") && flag&os.O_CREATE != 0 {
+		f.held <- struct{}{}
+		<-f.on
+	}
+	return f.FS.OpenFile(name, flag, perm)
+}
+
+// TestRunsDoNotKeepOthersFromTheirLogs has two runs hang, more than one only because log.cleaner.threads was raised meanwhile; topics are created and deleted
+// all the same.
+func TestRunsDoNotKeepOthersFromTheirLogs(t *testing.T) {
+	slow := slowCleanFS{store.OS(), make(chan struct{}, 100), make(chan struct{})}
+	r := startOn(t, slow, t.TempDir(), "log.cleaner.backoff.ms=20")
+	for _, topic := range []string{"one", "two"} {
+		r.compacted(topic)
+		cl := r.client(kgo.DefaultProduceTopic(topic), kgo.ProducerBatchCompression(kgo.NoCompression()))
+		for range 40 {
+			if err := cl.ProduceSync(within(t, 10*time.Second), &kgo.Record{Key: []byte("k"), Value: make([]byte, 60_000)}).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	await := func(what string) {
+		t.Helper()
+		select {
+		case <-slow.held:
+		case <-time.After(10 * time.Second):
+			t.Fatal(what)
+		}
+	}
+	await("no run has begun")
+	if _, err := r.admin().AlterBrokerConfigs(within(t, 10*time.Second), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "log.cleaner.threads", Value: new("2")}}); err != nil {
+		t.Fatal(err)
+	}
+	await("no second run has begun though there are two threads now")
+	r.createTopic("wide", 40)
+	c := r.raw()
+	for p := range int32(40) {
+		if got := c.produced(produce(9, -1, "wide", p, batch("x"))); got.ErrorCode != 0 {
+			t.Fatalf("partition %d: error %d", p, got.ErrorCode)
+		}
+	}
+	r.deleteTopic("wide")
+	close(slow.on)
+	eventually(t, "both are compacted", func() bool { return r.metric("cleaner_runs_total") >= 2 })
+	if n := r.metric("cleaner_uncleanable_partitions"); n != 0 {
+		t.Errorf("%d logs are not compacted", n)
+	}
+}
+
+func TestDamageThatARunMeetsIsNotServedFromThenOn(t *testing.T) {
+	r := start(t, "log.cleaner.backoff.ms=20", "log.cleaner.threads=0")
+	r.compacted("worn")
+	cl := r.client(kgo.DefaultProduceTopic("worn"), kgo.ProducerBatchCompression(kgo.NoCompression()))
+	for range 40 {
+		if err := cl.ProduceSync(within(t, 10*time.Second), &kgo.Record{Key: []byte("k"), Value: make([]byte, 60_000)}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	flip(t, filepath.Join(r.dir, "worn-0", "00000000000000000000.log"), 150_000) // in the batch at offset 2
+	if _, err := r.admin().AlterBrokerConfigs(within(t, 10*time.Second), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "log.cleaner.threads", Value: new("1")}}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the log is not compacted any more", func() bool { return r.metric("cleaner_uncleanable_partitions") == 1 })
+	if n := r.metric(`partition_damaged_ranges{partition="0",topic="worn"}`); n != 1 {
+		t.Errorf("%d damaged ranges are known", n)
+	}
+	if p := r.raw().fetched(fetch(11, "worn", 0, 2)); p.ErrorCode != 2 {
+		t.Errorf("the damaged batch: error %d, want CORRUPT_MESSAGE", p.ErrorCode)
+	}
+	if runs := r.metric("cleaner_runs_total"); runs != 0 {
+		t.Errorf("%d runs are counted", runs)
+	}
 }

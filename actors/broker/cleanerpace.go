@@ -17,8 +17,10 @@ type pacer struct {
 	pause func(time.Duration)
 	rate  func() float64 // bytes per second
 
-	mu   sync.Mutex
-	free ident.Instant // until then all that may be used is used
+	mu     sync.Mutex
+	issued float64 // bytes that were used or are waited for
+	paid   float64 // bytes of them that are due, in their order
+	at     ident.Instant
 }
 
 const (
@@ -28,20 +30,60 @@ const (
 	pauseMax = 100 * time.Millisecond
 )
 
-// take uses n bytes, and waits until they are due or cancelled says so.
+// take uses n bytes, and waits until they are due or cancelled says so. What is owed is bytes, not time: a rate that changes counts for what waits already.
 func (p *pacer) take(n int, cancelled func() bool) {
-	rate := p.rate()
-	if rate >= unpaced {
-		return
+	ticket := p.issue(n)
+	for {
+		wait := p.settle(ticket)
+		switch {
+		case wait <= 0:
+			return
+		case cancelled():
+			p.forgive(min(float64(n), p.owed(ticket)))
+			return
+		}
+		p.pause(min(wait, pauseMax))
 	}
+}
+
+// issue gives a place behind all bytes that were asked for before.
+func (p *pacer) issue(n int) (ticket float64) {
+	p.settle(0) // what nobody used is not saved up
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.issued += float64(n)
+	return p.issued
+}
+
+// settle counts what has become due by now, and says how long the ticket still has to wait at the present rate.
+func (p *pacer) settle(ticket float64) time.Duration {
+	rate := p.rate()
 	now, _ := p.clock.Now()
 	p.mu.Lock()
-	p.free = max(p.free, now) + ident.Instant(float64(n)/rate*float64(time.Second))
-	until := p.free
-	p.mu.Unlock()
-	for ; now < until && !cancelled() && p.rate() == rate; now, _ = p.clock.Now() {
-		p.pause(min(time.Duration(until-now), pauseMax))
+	defer p.mu.Unlock()
+	if rate >= unpaced {
+		p.paid = p.issued
+	} else if now > p.at {
+		p.paid = min(p.paid+rate*time.Duration(now-p.at).Seconds(), p.issued)
 	}
+	p.at = max(p.at, now)
+	if p.paid >= ticket {
+		return 0
+	}
+	return time.Duration(min((ticket-p.paid)/rate, pauseMax.Seconds())*float64(time.Second)) + 1
+}
+
+func (p *pacer) owed(ticket float64) float64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return max(ticket-p.paid, 0)
+}
+
+// forgive takes bytes of a run that was cancelled off those that the others wait for.
+func (p *pacer) forgive(n float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.paid = min(p.paid+n, p.issued)
 }
 
 // cleanerMetrics are the counters of compaction.

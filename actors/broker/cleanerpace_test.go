@@ -43,3 +43,32 @@ func TestCompactionKeepsItsPace(t *testing.T) {
 		t.Error("without a limit it waits")
 	}
 }
+
+// What is owed is bytes: when the rate changes, who waits already is served at the new one, and a run that is cancelled leaves the others nothing to wait for.
+func TestAPaceThatChangesCountsForWhatWaits(t *testing.T) {
+	clock := &pacedClock{now: 1}
+	rate := 1000.0
+	p := &pacer{clock: clock, rate: func() float64 { return rate }, pause: func(d time.Duration) { clock.now += ident.Instant(d) }}
+	never := func() bool { return false }
+	faster := func() bool {
+		if clock.now > ident.Instant(time.Second) {
+			rate = 1e6
+		}
+		return false
+	}
+	p.take(2_001_000, faster) // 1000 bytes in the first second, the others in two more
+	if took := time.Duration(clock.now - 1); took < 2900*time.Millisecond || took > 3300*time.Millisecond {
+		t.Errorf("it took %v, want 3 s", took)
+	}
+	began := clock.now
+	p.take(1000, never)
+	if took := time.Duration(clock.now - began); took > 100*time.Millisecond {
+		t.Errorf("the next 1000 bytes waited for %v", took)
+	}
+	p.take(1<<40, func() bool { return clock.now > began+ident.Instant(time.Second) })
+	began = clock.now
+	p.take(1000, never)
+	if took := time.Duration(clock.now - began); took > 100*time.Millisecond {
+		t.Errorf("behind a cancelled run 1000 bytes waited for %v", took)
+	}
+}

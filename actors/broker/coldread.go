@@ -77,7 +77,7 @@ func (p *partitionActor) readOnceMore(t *runtime.Turn, f *fetchRead) {
 	p.carryOut(t) // the log may have failed
 }
 
-// lookUp reads from a log that is on loan: for a read of a client, or to learn which segments are due.
+// lookUp reads from a log that is on loan: for a read of a client or a coordinator, or to learn which segments are due, or dirty.
 type lookUp struct {
 	file *store.Log
 	back found
@@ -88,23 +88,29 @@ type lookUp struct {
 // Bytes implements runtime.Message.
 func (*lookUp) Bytes() int { return 0 }
 
-// Reject implements runtime.Rejecter: the pool has stopped, or is full. The read is refused, retention waits for its next time.
+// Reject implements runtime.Rejecter: the pool has stopped, or is full. A read is refused, retention and the cleaner wait for their next time.
 func (j *lookUp) Reject(err error) {
-	if f := j.back.read; f != nil {
-		f.Reject(err)
-		_ = f.replica.ref.Post(&found{})
-		return
+	r := j.back.replica
+	if j.back.read != nil {
+		r = j.back.read.replica
 	}
-	_ = j.back.replica.ref.Post(&found{})
+	j.back.Reject(err)
+	_ = r.ref.Post(&found{}) // one that has stopped has no log
 }
 
 // do implements job.
 func (j *lookUp) do(t *runtime.Turn) {
 	to := j.back.replica
-	if f := j.back.read; f != nil {
+	switch f := j.back.read; {
+	case f != nil:
 		to = f.replica
 		j.back.region, j.back.err = j.file.Read(f.from, f.upTo, f.most, true)
-	} else {
+	case j.back.groups != nil:
+		g := j.back.groups
+		j.back.region, j.back.err = j.file.Read(g.from, g.upTo, int(g.command.BytesMax), true)
+	case j.back.look != nil || j.back.clean != nil:
+		_, j.back.err = j.file.Cleanable(j.wall, j.high)
+	default:
 		j.back.err = j.file.LookForRetention(j.wall, j.high)
 	}
 	_ = t.Send(to.ref, &j.back) // Reject refuses
@@ -113,9 +119,12 @@ func (j *lookUp) do(t *runtime.Turn) {
 // found ends the loan of a log.
 type found struct {
 	err    error
-	read   *fetchRead   // nil: for no read
-	region store.Region // of read
-	// replica asked which segments are due; nil: it did not.
+	read   *fetchRead   // nil: for no read of a client
+	groups *groupRead   // nil: for none of a coordinator
+	region store.Region // of either
+	look   *cleanLook   // nil: for no look of the cleaner
+	clean  *cleanJob    // nil: for no run of it
+	// replica is who lent the log, when it was for no client; nil: nothing was done with it.
 	replica *replica
 }
 
@@ -125,8 +134,15 @@ func (*found) Bytes() int { return 0 }
 // Reject implements runtime.Rejecter: the partition has stopped.
 func (m *found) Reject(err error) {
 	m.region.Release()
-	if m.read != nil {
+	switch {
+	case m.read != nil:
 		m.read.Reject(err)
+	case m.groups != nil:
+		m.groups.Reject(err)
+	case m.look != nil:
+		m.look.Reject(err)
+	case m.clean != nil:
+		m.clean.Reject(err)
 	}
 }
 
@@ -147,6 +163,13 @@ func (p *partitionActor) returned(t *runtime.Turn, m *found) {
 			m.read.back = true
 			_ = t.Send(m.read.session, m.read)
 		}
+	case m.groups != nil:
+		p.tookGroups(t, m.groups, m.region, m.err)
+	case m.look != nil:
+		p.looked(t, m.look, m.err)
+	case m.clean != nil:
+		m.clean.err = m.err
+		p.cleanNow(t, m.clean)
 	case m.err != nil:
 		if !store.IsRetriable(m.err) && !errors.Is(m.err, store.ErrDamaged) {
 			p.fail(t, m.err)

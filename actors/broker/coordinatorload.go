@@ -40,6 +40,7 @@ type groupRead struct {
 	coordinator *runtime.Ref
 	load        *groupLoad
 	command     partition.Fetch
+	from, upTo  ident.Offset // as the machine allows
 	region      store.Region
 	start, end  ident.Offset // of the log
 	code        wire.ErrorCode
@@ -74,14 +75,54 @@ func (p *partitionActor) readGroups(t *runtime.Turn, r *groupRead) {
 
 // replyGroups reads what the machine allows and sends it.
 func (p *partitionActor) replyGroups(t *runtime.Turn, r *groupRead, reply *partition.Reply) {
-	r.back, r.code = true, reply.Code
-	if f := &reply.Fetch; r.code == wire.NoError && f.From < f.UpTo {
-		region, err := p.file.Read(f.From, f.UpTo, int(f.BytesMax), true)
-		if err != nil {
-			r.code = p.readRefusal(t, err)
-		}
-		r.region = region
+	r.code, r.from, r.upTo, r.command.BytesMax = reply.Code, reply.Fetch.From, reply.Fetch.UpTo, reply.Fetch.BytesMax
+	if r.code == wire.NoError && r.from < r.upTo {
+		p.findGroups(t, r)
+		return
 	}
+	p.tookGroups(t, r, store.Region{}, nil)
+}
+
+// findGroups finds the region, with the log on loan when the way to it is not in memory.
+func (p *partitionActor) findGroups(t *runtime.Turn, r *groupRead) {
+	if p.lent {
+		p.wait(&groupsAgain{r})
+		return
+	}
+	region, err := p.file.ReadNow(r.from, r.upTo, int(r.command.BytesMax), true)
+	if errors.Is(err, store.ErrWouldWait) {
+		p.lent = true
+		_ = p.shared.pool.give(t, &lookUp{file: p.file, back: found{groups: r, replica: p.replica}}) // Reject says so
+		return
+	}
+	p.tookGroups(t, r, region, err)
+}
+
+// groupsAgain is a read for a coordinator that met a log on loan.
+type groupsAgain struct{ read *groupRead }
+
+// Bytes implements runtime.Message.
+func (*groupsAgain) Bytes() int { return 0 }
+
+// Reject implements runtime.Rejecter.
+func (r *groupsAgain) Reject(err error) { r.read.Reject(err) }
+
+func (p *partitionActor) readGroupsAgain(t *runtime.Turn, r *groupRead) {
+	if p.machine == nil {
+		r.code = p.refusal
+		p.tookGroups(t, r, store.Region{}, nil)
+		return
+	}
+	p.findGroups(t, r)
+	p.carryOut(t) // the log may have failed
+}
+
+// tookGroups sends what a read has found.
+func (p *partitionActor) tookGroups(t *runtime.Turn, r *groupRead, region store.Region, err error) {
+	if err != nil {
+		r.code = p.readRefusal(t, err)
+	}
+	r.region, r.back = region, true
 	_ = t.Send(r.coordinator, r)
 }
 

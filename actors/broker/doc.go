@@ -7,7 +7,7 @@
 //	├─ io-0 …            wait for disks on behalf of others: cold regions, lookups by time
 //	├─ recovery-0 …      open, close and delete logs
 //	├─ flusher           group commit of the data directory
-//	├─ cleaner           has the dirtiest logs compacted, on the recovery pool
+//	├─ cleaner           has the dirtiest logs compacted, on workers of its own
 //	├─ raftlog           the log of the metadata quorum
 //	├─ controller        cluster.Controller
 //	├─ metadata          publishes images

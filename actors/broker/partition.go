@@ -159,6 +159,8 @@ func (p *partitionActor) take(t *runtime.Turn, m runtime.Message) {
 		p.fetch(t, m)
 	case *readAgain:
 		p.readOnceMore(t, m.read)
+	case *groupsAgain:
+		p.readGroupsAgain(t, m.read)
 	case *unsound:
 		p.condemn(t, m.OffsetRange)
 	case *unpark:

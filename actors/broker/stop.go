@@ -120,13 +120,14 @@ func (s *stop) closeLogs() {
 	}
 }
 
-// finishRecovery waits for the logs that are being deleted: a directory is given back with nobody at work in it.
+// finishRecovery waits for the logs that are being deleted, and for compactions to come to their end: a directory is given back with nobody at work in it.
 func (s *stop) finishRecovery() {
 	var workers []*ioWorker
 	for _, d := range s.b.shared.directories {
 		workers = append(workers, d.recovery.workers...)
 	}
-	one := after(len(workers), s.closeMetadata)
+	one := after(len(workers)+1, s.closeMetadata)
+	_ = s.b.cleaner.Post(&cleanRest{done: one}) // Reject calls it too
 	for _, w := range workers {
 		w.after(one)
 	}
