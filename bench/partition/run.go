@@ -141,6 +141,9 @@ func (b *bench) produce(ctx context.Context, round, size int, class report.Class
 		if err := s.createTopic(ctx, topic, class); err != nil {
 			return err
 		}
+		if err := touch(total + total/4); err != nil {
+			return err
+		}
 		err := b.sample(w, round, s, func() (measured, error) {
 			p, err := load.Replay{
 				Addr: s.addr, Topic: topic, Acks: -1, InFlight: b.inFlight, BytesTotal: total,
