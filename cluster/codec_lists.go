@@ -75,6 +75,42 @@ func (r *reader) election() Election {
 	return Election(r.ranged(0, int64(ElectionPossibleLoss)))
 }
 
+func (w *writer) endpoints(list []Endpoint) {
+	each(w, list, func(e *Endpoint) {
+		w.array(4)
+		w.string(e.Name)
+		w.string(e.Host)
+		w.uint(uint64(e.Port))
+		w.int(int64(e.Protocol))
+	})
+}
+
+func (r *reader) endpoints(most int) []Endpoint {
+	return list(r, most, func(f *fields, e *Endpoint) {
+		f.string(&e.Name)
+		f.string(&e.Host)
+		number(f, &e.Port, 0, math.MaxUint16)
+		number(f, &e.Protocol, math.MinInt16, math.MaxInt16)
+	})
+}
+
+func (w *writer) featureRanges(list []FeatureRange) {
+	each(w, list, func(f *FeatureRange) {
+		w.array(3)
+		w.string(f.Name)
+		w.int(int64(f.Min))
+		w.int(int64(f.Max))
+	})
+}
+
+func (r *reader) featureRanges(most int) []FeatureRange {
+	return list(r, most, func(f *fields, to *FeatureRange) {
+		f.string(&to.Name)
+		number(f, &to.Min, math.MinInt16, math.MaxInt16)
+		number(f, &to.Max, math.MinInt16, math.MaxInt16)
+	})
+}
+
 func (r *reader) broker() ident.BrokerID {
 	return ident.BrokerID(r.ranged(math.MinInt32, math.MaxInt32))
 }

@@ -68,23 +68,10 @@ func (rec *RegisterBrokerRecord) encode(w *writer) {
 	w.int(int64(rec.ID))
 	w.int(int64(rec.Epoch))
 	w.bytes(rec.Incarnation[:])
-	w.array(len(rec.Endpoints))
-	for _, e := range rec.Endpoints {
-		w.array(4)
-		w.string(e.Name)
-		w.string(e.Host)
-		w.uint(uint64(e.Port))
-		w.int(int64(e.Protocol))
-	}
+	w.endpoints(rec.Endpoints)
 	w.directories(rec.Directories)
 	w.string(rec.Rack)
-	w.array(len(rec.Features))
-	for _, f := range rec.Features {
-		w.array(3)
-		w.string(f.Name)
-		w.int(int64(f.Min))
-		w.int(int64(f.Max))
-	}
+	w.featureRanges(rec.Features)
 	w.bool(rec.Fenced)
 	w.bool(rec.ShuttingDown)
 }
@@ -274,9 +261,7 @@ func (r *reader) registerBroker(f *fields) Record {
 		rec.Incarnation = r.id()
 	}
 	if f.next() {
-		for n := r.array(); n > 0 && r.err == nil; n-- {
-			rec.Endpoints = append(rec.Endpoints, r.endpoint())
-		}
+		rec.Endpoints = r.endpoints(math.MaxInt)
 	}
 	if f.next() {
 		rec.Directories = r.directories()
@@ -285,9 +270,7 @@ func (r *reader) registerBroker(f *fields) Record {
 		rec.Rack = r.string()
 	}
 	if f.next() {
-		for n := r.array(); n > 0 && r.err == nil; n-- {
-			rec.Features = append(rec.Features, r.featureRange())
-		}
+		rec.Features = r.featureRanges(math.MaxInt)
 	}
 	if f.next() {
 		rec.Fenced = r.bool()
@@ -296,39 +279,6 @@ func (r *reader) registerBroker(f *fields) Record {
 		rec.ShuttingDown = r.bool()
 	}
 	return rec
-}
-
-func (r *reader) endpoint() (e Endpoint) {
-	f := r.fields()
-	if f.next() {
-		e.Name = r.string()
-	}
-	if f.next() {
-		e.Host = r.string()
-	}
-	if f.next() {
-		e.Port = uint16(r.ranged(0, math.MaxUint16))
-	}
-	if f.next() {
-		e.Protocol = int16(r.ranged(math.MinInt16, math.MaxInt16))
-	}
-	f.close()
-	return e
-}
-
-func (r *reader) featureRange() (fr FeatureRange) {
-	f := r.fields()
-	if f.next() {
-		fr.Name = r.string()
-	}
-	if f.next() {
-		fr.Min = int16(r.ranged(math.MinInt16, math.MaxInt16))
-	}
-	if f.next() {
-		fr.Max = int16(r.ranged(math.MinInt16, math.MaxInt16))
-	}
-	f.close()
-	return fr
 }
 
 func (r *reader) fenceBroker(f *fields) Record {

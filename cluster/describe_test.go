@@ -75,6 +75,9 @@ func describeReply(r Reply) string {
 		for _, v := range body.Voters {
 			fmt.Fprintf(&b, "\n   voter broker=%d log end=%d", v.Broker, v.LogEnd)
 		}
+		for _, o := range body.Observers {
+			fmt.Fprintf(&b, "\n   observer broker=%d log end=%d caught up=%t", o.Broker, o.LogEnd, o.LastCaughtUp >= 0)
+		}
 	default:
 		panic(fmt.Sprintf("no drawing of a %T", body))
 	}

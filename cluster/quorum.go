@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"slices"
+
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/tracker"
 
@@ -19,6 +21,17 @@ func (c *Controller) describeQuorum(now Now) decision {
 			s.LastFetch, s.LastCaughtUp = clock.fetched, clock.caughtUp
 		}
 		reply.Voters = append(reply.Voters, s)
+	}
+	for b := range c.image.Brokers() {
+		if slices.ContainsFunc(c.image.voters, func(v Voter) bool { return v.Broker == b.ID }) {
+			continue
+		}
+		// Observers pull from any voter. What they have comes with their heartbeats.
+		s := VoterState{Voter: Voter{Broker: b.ID, Directory: onlyDirectory(b.Directories)}, LastFetch: -1, LastCaughtUp: -1}
+		if heard := c.sessions[b.ID]; heard.alive {
+			s.LogEnd, s.LastFetch, s.LastCaughtUp = heard.applied, heard.wall, heard.level
+		}
+		reply.Observers = append(reply.Observers, s)
 	}
 	return decision{body: reply, read: true}
 }

@@ -15,7 +15,10 @@ type Reply struct {
 // ReplyBody is one of the reply types below.
 //
 //sumtype:decl
-type ReplyBody interface{ replyBody() }
+type ReplyBody interface {
+	replyBody()
+	encode(w *writer)
+}
 
 // CreateTopicsReply answers CreateTopics, one result per topic name in the order of first mention.
 type CreateTopicsReply struct{ Topics []CreatedTopic }
@@ -117,6 +120,7 @@ type DescribeQuorumReply struct {
 	Committed  uint64 // index; shown as the high watermark of the metadata partition
 	Voters     []VoterState
 	LeaderNode ident.NodeID
+	Observers  []VoterState // registered brokers that are no voters; their node id is 0
 }
 
 // VoterState is what the leader knows of one voter.

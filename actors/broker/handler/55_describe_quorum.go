@@ -12,7 +12,8 @@ import (
 //
 // As in Kafka: the quorum is described as partition 0 of the topic __cluster_metadata; any other partition is UNKNOWN_TOPIC_OR_PARTITION. The leader epoch is
 // the term of the Raft log, the high watermark its committed index. Different: the nodes of version 2 are the brokers that the voters live in, with
-// their client listeners, since controllers have no listener of their own; brokers that follow the log without a vote are not listed as observers.
+// their client listeners, since controllers have no listener of their own; brokers that follow the log without a vote are the observers, and what they
+// have is what they said in their last heartbeat.
 
 const metadataTopic = "__cluster_metadata"
 
@@ -39,17 +40,24 @@ func describeQuorum(c *Call) {
 		p := kmsg.NewDescribeQuorumResponseTopicPartition()
 		p.LeaderID, p.LeaderEpoch, p.HighWatermark = int32(body.Leader), int32(body.Term), int64(body.Committed)
 		for i := range body.Voters {
-			v := &body.Voters[i]
-			s := kmsg.NewDescribeQuorumResponseTopicPartitionReplicaState()
-			s.ReplicaID, s.ReplicaDirectoryID, s.LogEndOffset = int32(v.Broker), v.Directory, int64(v.LogEnd)
-			s.LastFetchTimestamp, s.LastCaughtUpTimestamp = int64(v.LastFetch), int64(v.LastCaughtUp)
-			p.CurrentVoters = append(p.CurrentVoters, s)
-			resp.Nodes = append(resp.Nodes, quorumNode(c, v.Broker))
+			p.CurrentVoters = append(p.CurrentVoters, replicaState(&body.Voters[i]))
+			resp.Nodes = append(resp.Nodes, quorumNode(c, body.Voters[i].Broker))
+		}
+		for i := range body.Observers {
+			p.Observers = append(p.Observers, replicaState(&body.Observers[i]))
 		}
 		t.Partitions = append(t.Partitions, p)
 		resp.Topics = append(resp.Topics, t)
 		c.Respond(resp)
 	})
+}
+
+// replicaState draws what the controller knows of a voter or an observer.
+func replicaState(v *cluster.VoterState) kmsg.DescribeQuorumResponseTopicPartitionReplicaState {
+	s := kmsg.NewDescribeQuorumResponseTopicPartitionReplicaState()
+	s.ReplicaID, s.ReplicaDirectoryID, s.LogEndOffset = int32(v.Broker), v.Directory, int64(v.LogEnd)
+	s.LastFetchTimestamp, s.LastCaughtUpTimestamp = int64(v.LastFetch), int64(v.LastCaughtUp)
+	return s
 }
 
 // quorumNode tells where the broker of a voter is reached.

@@ -30,7 +30,7 @@ func TestDescribeQuorumTellsTheVoters(t *testing.T) {
 		reply := cluster.Reply{Body: &cluster.DescribeQuorumReply{Leader: 2, Term: 9, Committed: 77, Voters: []cluster.VoterState{
 			{Voter: cluster.Voter{Node: 11, Broker: 2, Directory: ident.DirectoryID{1}}, LogEnd: 78, LastFetch: 5001, LastCaughtUp: 5002},
 			{Voter: cluster.Voter{Node: 12, Broker: 44, Directory: ident.DirectoryID{2}}, LogEnd: 70, LastFetch: -1, LastCaughtUp: -1},
-		}}}
+		}, Observers: []cluster.VoterState{{Voter: cluster.Voter{Broker: 7}, LogEnd: 60, LastFetch: -1, LastCaughtUp: -1}}}}
 		k.ports.controller = func(cmd cluster.Command) cluster.Reply {
 			if _, ok := cmd.(*cluster.DescribeQuorum); !ok {
 				t.Errorf("%T", cmd)
@@ -42,7 +42,7 @@ func TestDescribeQuorumTellsTheVoters(t *testing.T) {
 			t.Fatalf("%+v", resp)
 		}
 		p := resp.Topics[0].Partitions[0]
-		if p.ErrorCode != 0 || p.LeaderID != 2 || p.LeaderEpoch != 9 || p.HighWatermark != 77 || len(p.Observers) != 0 {
+		if p.ErrorCode != 0 || p.LeaderID != 2 || p.LeaderEpoch != 9 || p.HighWatermark != 77 || len(p.Observers) != 1 || p.Observers[0].ReplicaID != 7 || p.Observers[0].LogEndOffset != 60 {
 			t.Errorf("%+v", p)
 		}
 		voters := []kmsg.DescribeQuorumResponseTopicPartitionReplicaState{
