@@ -168,7 +168,9 @@ func TestHostileBytesCostLittle(t *testing.T) {
 		defer func() { _ = enemy.Close() }()
 		to := net.UDPAddrFromAddrPort(victim.address)
 		packets := [][]byte{
-			nil, {0}, labelled(nil), []byte("hello"), labelled(make([]byte, 60000)), labelled(bomb(t)[:1000]), labelled([]byte{8, 1, 2, 3}),
+			nil,
+			{0},
+			labelled(nil), []byte("hello"), labelled(make([]byte, 60000)), labelled(bomb(t)[:1000]), labelled([]byte{8, 1, 2, 3}),
 			labelled(pack(t, []byte{msgAlive}, map[string]any{"Incarnation": 1, "Node": "b9-0000", "Addr": []byte{1, 2, 3, 4}, "Port": 9, "Meta": make([]byte, 900), "Vsn": []int{1}})),
 			labelled(pack(t, []byte{msgAlive}, map[string]any{"Incarnation": 1, "Node": "b9-0000", "Addr": []byte{1}, "Vsn": []int{1, 5, 2, 0, 0, 0}})),
 			labelled([]byte{msgSuspect, 0xdb, 0xff, 0xff, 0xff, 0xff}), labelled([]byte{msgDead, 0xdd, 0xff, 0xff, 0xff, 0xff}),
@@ -229,14 +231,14 @@ func TestHostileBytesCostLittle(t *testing.T) {
 		if len(victim.states()) != 2 {
 			t.Errorf("the victim sees %v", victim.states())
 		}
-		for _, n := range victim.notes {
+		for _, n := range victim.noted() {
 			if len(n.Text) > 400 {
 				t.Errorf("a note of %d bytes: %.100s…", len(n.Text), n.Text)
 			}
 		}
 		texts := strings.Join(append(victim.said(codeRefused), victim.said(codeSeal)...), "\n")
-		if !strings.Contains(texts, "10.6.6.6") || len(victim.notes) > 8 {
-			t.Errorf("%d notes: %v", len(victim.notes), victim.notes)
+		if !strings.Contains(texts, "10.6.6.6") || len(victim.noted()) > 8 {
+			t.Errorf("%d notes: %v", len(victim.noted()), victim.noted())
 		}
 	})
 }

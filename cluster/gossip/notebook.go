@@ -26,11 +26,11 @@ type notebook struct {
 	said    map[string]struct{}
 }
 
-// write notes text unless the offender has been written of under this code. It says whether there is something new.
-func (b *notebook) write(code, offender, text string) bool {
+// write notes text unless the offender has been written of under this code.
+func (b *notebook) write(code, offender, text string) {
 	key := code + " " + offender
 	if _, said := b.said[key]; said || len(b.said) > offendersMax || len(b.waiting) >= notesMax {
-		return false
+		return
 	}
 	if b.said == nil {
 		b.said = map[string]struct{}{}
@@ -40,7 +40,6 @@ func (b *notebook) write(code, offender, text string) bool {
 		code, text = codeRefused, "gossip has refused so many that further ones are not named"
 	}
 	b.waiting = append(b.waiting, Note{Code: code, Text: text})
-	return true
 }
 
 // forget lets the offender be written of again.

@@ -157,14 +157,14 @@ func (r *roster) forgive(from string) {
 	r.notes.forget(codeUnreachable, from)
 }
 
-// unlock ends a critical section, and wakes the owner if there is news that it has not been woken for.
+// unlock ends a critical section, and wakes the owner if there is news that it has not been woken for. That is part of the section, so that nobody is
+// woken after close.
 func (r *roster) unlock() {
-	wake := !r.woken && !r.closed && (len(r.queue) > 0 || len(r.notes.waiting) > 0)
-	r.woken = r.woken || wake
-	r.mu.Unlock()
-	if wake {
+	if !r.woken && !r.closed && (len(r.queue) > 0 || len(r.notes.waiting) > 0) {
+		r.woken = true
 		r.wake()
 	}
+	r.mu.Unlock()
 }
 
 // take empties the queue. An incarnation that is gone is forgotten once it has been told.

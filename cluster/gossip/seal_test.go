@@ -18,9 +18,9 @@ func TestSealedGossipHidesWhatItSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
 		var packets, leaks int
-		net.peek = func(b []byte, stream bool) {
+		net.peek = func(b []byte, _ bool) {
 			packets++
-			if bytes.Contains(b, []byte("rack-1")) || bytes.Contains(b, []byte("b1-")) {
+			if bytes.Contains(b, []byte("rack-1")) || bytes.Contains(b, []byte("b1-0101000000000000")) {
 				leaks++
 			}
 		}
@@ -57,11 +57,11 @@ func TestMismatchedSealsAndLabelsSaySo(t *testing.T) {
 				}
 				texts := seed.said(codeSeal)
 				if len(texts) != 1 || !strings.Contains(texts[0], "10.0.0.2") {
-					t.Errorf("who is called says %q, of %v", texts, seed.notes)
+					t.Errorf("who is called says %q, of %v", texts, seed.noted())
 				}
 				// Who calls gets an answer that says what is wrong, unless the label keeps the other from answering.
 				if texts = append(joins.said(codeSeal), joins.said(codeUnreachable)...); len(texts) != 1 || !strings.Contains(texts[0], "10.0.0.1") {
-					t.Errorf("who calls says %q, of %v", texts, joins.notes)
+					t.Errorf("who calls says %q, of %v", texts, joins.noted())
 				}
 			})
 		})
@@ -81,13 +81,13 @@ func TestKeysChangeWithoutADeath(t *testing.T) {
 			}
 		}
 		for _, b := range brokers {
-			for _, f := range b.facts {
+			for _, f := range b.heard() {
 				if f.State != Joined {
 					t.Errorf("%s hears that %s is %v", b.self.Name(), f.Member.Name(), f.State)
 				}
 			}
-			if len(b.notes) != 0 {
-				t.Errorf("%s has notes %v", b.self.Name(), b.notes)
+			if len(b.noted()) != 0 {
+				t.Errorf("%s has notes %v", b.self.Name(), b.noted())
 			}
 		}
 		o := net.options(member(4, "cluster-a"), "10.0.0.1:9094")

@@ -41,8 +41,8 @@ func TestBrokersFindEachOtherByOneSeed(t *testing.T) {
 					t.Errorf("%s hears of %+v, want %+v", b.self.Name(), got, want)
 				}
 			}
-			if codes := b.codes(); len(codes) != 0 {
-				t.Errorf("%s has notes: %v", b.self.Name(), b.notes)
+			if len(b.noted()) != 0 {
+				t.Errorf("%s has notes: %v", b.self.Name(), b.noted())
 			}
 		}
 	})
@@ -97,7 +97,7 @@ func TestBrokerThatIsFrozenForASecondIsNotDead(t *testing.T) {
 			pass(5 * time.Second)
 		}
 		for _, b := range []*broker{brokers[0], brokers[2]} {
-			for _, f := range b.facts {
+			for _, f := range b.heard() {
 				if f.Member.Broker == frozen.self.Broker && f.State != Joined && f.State != Updated {
 					t.Errorf("%s hears that the frozen broker is %v", b.self.Name(), f.State)
 				}
@@ -217,7 +217,7 @@ func TestForeignClusterIsRefusedAndSaysSoOnce(t *testing.T) {
 			t.Errorf("the seed says %q", texts)
 		}
 		if len(stranger.states()) != 0 || len(stranger.said(codeForeign)) == 0 {
-			t.Errorf("the stranger has facts %v and notes %v", stranger.states(), stranger.notes)
+			t.Errorf("the stranger has facts %v and notes %v", stranger.states(), stranger.noted())
 		}
 		if !allSee(ours...) {
 			t.Error("the cluster has suffered")
@@ -260,7 +260,7 @@ func TestBelongingToAClusterEndsWhatWasHeardOfOthers(t *testing.T) {
 		within(t, time.Second, "the member is gone for the other cluster", func() bool { return !fresh.sees(member1) })
 		pass(5 * time.Minute)
 		if fresh.sees(member1) || len(fresh.said(codeForeign)) != 1 {
-			t.Errorf("sees it: %v, notes %v", fresh.sees(member1), fresh.notes)
+			t.Errorf("sees it: %v, notes %v", fresh.sees(member1), fresh.noted())
 		}
 	})
 }

@@ -51,20 +51,14 @@ func TestGatesKnowAllThatTheLibrarySends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
 		count := &tally{t: t, packets: map[byte]int{}, streams: map[byte]int{}}
-		net.mu.Lock()
-		net.peek = func(b []byte, stream bool) {
-			net.mu.Lock()
-			defer net.mu.Unlock()
-			count.see(b, stream)
-		}
-		net.mu.Unlock()
+		net.peek = count.see
 		brokers := crowd(t, net, 5)
 		net.isolate(brokers[3])
 		pass(time.Minute)
 		net.heal()
 		pass(time.Minute)
 		for _, b := range brokers {
-			for _, n := range b.notes {
+			for _, n := range b.noted() {
 				if n.Code != codeUnreachable {
 					t.Errorf("%s: %v", b.self.Name(), n)
 				}

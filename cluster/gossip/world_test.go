@@ -24,8 +24,8 @@ type network struct {
 	running []*broker // of the test's own goroutine
 	names   map[string][]netip.Addr
 	cut     func(from, to netip.AddrPort) bool
-	deaf    bool // no packet arrives, streams do
-	peek    func(packet []byte, stream bool)
+	deaf    bool                             // no packet arrives, streams do
+	peek    func(packet []byte, stream bool) // called with mu held
 }
 
 func newNetwork(t *testing.T) *network {
@@ -168,10 +168,9 @@ func (s *socket) WriteTo(p []byte, to net.Addr) (int, error) {
 
 func (n *network) look(p []byte, stream bool) {
 	n.mu.Lock()
-	peek := n.peek
-	n.mu.Unlock()
-	if peek != nil {
-		peek(p, stream)
+	defer n.mu.Unlock()
+	if n.peek != nil {
+		n.peek(p, stream)
 	}
 }
 
@@ -376,6 +375,20 @@ func (b *broker) leave() {
 	b.kill()
 }
 
+// heard returns all facts so far, oldest first.
+func (b *broker) heard() []heard {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.facts)
+}
+
+// noted returns all notes so far.
+func (b *broker) noted() []Note {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.notes)
+}
+
 // states returns the newest fact of each incarnation.
 func (b *broker) states() map[string]heard {
 	b.mu.Lock()
@@ -395,16 +408,6 @@ func (b *broker) sees(other *broker) bool {
 
 // is says whether the newest fact of the other is the given one.
 func (b *broker) is(other *broker, s State) bool { return b.states()[other.self.Name()].State == s }
-
-func (b *broker) codes() map[string]int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	codes := map[string]int{}
-	for _, n := range b.notes {
-		codes[n.Code]++
-	}
-	return codes
-}
 
 // said returns the texts of a code.
 func (b *broker) said(code string) []string {
