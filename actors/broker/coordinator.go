@@ -46,18 +46,21 @@ type coordinatorActor struct {
 	parked  map[ident.RequestID]inquiry
 	held    heldAnswers
 
-	pending   []records.Entry // in no batch yet
-	builder   *record.Builder
-	key       []byte
-	value     []byte
-	write     *groupWrite // used again and again, by one batch at a time
-	writing   bool
-	committed uint64 // entries of the shard
+	pending    []records.Entry // in no batch yet
+	builder    *record.Builder
+	key        []byte
+	value      []byte
+	write      *groupWrite // used again and again, by one batch at a time
+	writing    bool
+	committed  uint64 // entries of the shard
+	owed       uint64 // entries of it that have to be committed before anybody else is heard; see due
+	unloadable bool   // the last load failed
 
-	timer *runtime.Timer
-	armed ident.Instant // when it goes off; 0: it does not
-	retry ident.Instant // when to load, or to go on loading; 0: not
-	flush ident.Instant // when what lingers is appended; 0: at once
+	timer  *runtime.Timer
+	armed  ident.Instant // when it goes off; 0: it does not
+	retry  ident.Instant // when to load, or to go on loading; 0: not
+	failed ident.Instant // when the shard was dropped over an error last; 0: never
+	flush  ident.Instant // when what lingers is appended; 0: at once
 }
 
 // coordinatorState is where a coordinator is in its life.
@@ -93,8 +96,12 @@ type (
 func (*leadPartition) Bytes() int { return 0 }
 func (*groupsChanged) Bytes() int { return 0 }
 
-// groupRetry is the pause before a shard that was dropped is loaded again.
-const groupRetry = ident.Instant(time.Second)
+const (
+	// groupRetry is the pause before a shard that was dropped is loaded again, so that a full disk does not mean one load after the other.
+	groupRetry = ident.Instant(time.Second)
+	// groupCalm is how long after an error the next one is taken for another, which is not waited for.
+	groupCalm = 10 * ident.Instant(time.Second)
+)
 
 // Started implements runtime.Starter.
 func (c *coordinatorActor) Started(t *runtime.Turn) {
@@ -199,6 +206,10 @@ func (c *coordinatorActor) ask(t *runtime.Turn, m inquiry) {
 		c.refuse(t, m)
 		return
 	}
+	if c.committed < c.owed {
+		m.answered(t, refusedNotAvailable)
+		return
+	}
 	c.ids++
 	c.current, c.id = m, c.ids
 	c.shard.Step(c.now, c.ids, m.asks(), &c.out)
@@ -217,6 +228,10 @@ func (c *coordinatorActor) refuse(t *runtime.Turn, m inquiry) {
 		return
 	case c.state == coordinatorIdle:
 		m.answered(t, refusedNotCoordinator)
+		return
+	}
+	if _, ok := m.asks().(*coord.List); ok && c.unloadable {
+		m.answered(t, refusedNotAvailable) // the others of this broker can be listed, as Kafka lists them
 		return
 	}
 	m.answered(t, refusedLoading)
@@ -280,7 +295,10 @@ func (c *coordinatorActor) due(t *runtime.Turn) {
 		c.shard.Tick(c.now, &c.out)
 		c.carryOut(t)
 	}
+	// Whoever is given up frees the memory of the request, and not what it has added to what is to be written. While the disk hangs nobody else may add to
+	// that: it stays below what all sessions together may have under way.
 	c.held.expire(c.now.Mono, func(m inquiry) {
+		c.owed = c.out.Proposed()
 		c.shared.metrics.groups.timeouts.Add(1)
 		m.answered(t, refusedNotAvailable)
 	})
@@ -289,6 +307,16 @@ func (c *coordinatorActor) due(t *runtime.Turn) {
 // arm sees to it that the coordinator is woken when something is due, or before: a timer that goes off early is armed again, so that heartbeats, each of
 // which moves a deadline, do not cost a timer each.
 func (c *coordinatorActor) arm() {
+	next := c.wake()
+	if next == 0 || c.armed != 0 && c.armed <= next {
+		return
+	}
+	c.armed = next
+	c.timer.Reset(duration(max(next-c.now.Mono, 0)))
+}
+
+// wake is when something is due; 0: nothing is. What lingers behind a batch that is under way goes when that comes back.
+func (c *coordinatorActor) wake() ident.Instant {
 	next := c.retry
 	sooner := func(at ident.Instant) {
 		if next == 0 || at < next {
@@ -302,20 +330,23 @@ func (c *coordinatorActor) arm() {
 		if at, ok := c.held.deadline(); ok {
 			sooner(at)
 		}
-		if c.flush != 0 {
+		if c.flush != 0 && !c.writing {
 			sooner(c.flush)
 		}
 	}
-	if next == 0 || c.armed != 0 && c.armed <= next {
-		return
-	}
-	c.armed = next
-	c.timer.Reset(duration(max(next-c.now.Mono, 0)))
+	return next
 }
 
-// fail drops the shard over an error and loads another after a pause.
+// fail drops the shard over an error, and loads another: at once, or after a pause when it has not been long since the last error. What the shard has beyond
+// the log cannot be taken back out of it.
 func (c *coordinatorActor) fail(t *runtime.Turn, code wire.ErrorCode) {
 	c.drop(t, code)
+	again := c.failed != 0 && c.now.Mono-c.failed < groupCalm
+	c.failed = c.now.Mono
+	if !again {
+		c.begin(t)
+		return
+	}
 	c.state = coordinatorFailed
 	c.retry = c.now.Mono + groupRetry
 }
@@ -332,7 +363,7 @@ func (c *coordinatorActor) drop(t *runtime.Turn, code wire.ErrorCode) {
 	c.pending = c.pending[:0]
 	c.shard, c.load, c.known, c.deleted = nil, nil, nil, nil
 	c.out = coord.Out{}
-	c.committed, c.retry, c.flush = 0, 0, 0
+	c.committed, c.owed, c.retry, c.flush = 0, 0, 0, 0
 	if c.writing {
 		c.write, c.writing = nil, false // what comes back is not ours any more
 	}

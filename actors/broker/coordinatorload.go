@@ -330,6 +330,7 @@ func (c *coordinatorActor) loaded(t *runtime.Turn, m *loadedGroups) {
 }
 
 func (c *coordinatorActor) cannotLoad(err error) {
+	c.unloadable = true
 	if skipped, ok := c.shared.sampled.due(codeGroupLoad); ok {
 		c.log.Warn().Err(err).Int64("offset", int64(c.load.next)).Int("skipped", skipped).
 			Msg(codeGroupLoad + ": the groups of the partition cannot be loaded; it is tried again and again")
@@ -340,7 +341,7 @@ func (c *coordinatorActor) cannotLoad(err error) {
 func (c *coordinatorActor) serve(t *runtime.Turn) {
 	l, deleted := c.load, c.deleted
 	c.load, c.deleted = nil, nil
-	c.state, c.shard, c.known = coordinatorServing, l.shard, l.known
+	c.state, c.shard, c.known, c.unloadable = coordinatorServing, l.shard, l.known, false
 	m := &c.shared.metrics.groups
 	m.loads.Add(1)
 	m.skipped.Add(l.bad)

@@ -2,9 +2,11 @@ package broker_test
 
 import (
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -217,11 +219,8 @@ func TestALargeCommitIsSplitIntoBatchesThatTheTopicTakes(t *testing.T) {
 	if took := time.Since(began); took < 30*time.Millisecond {
 		t.Errorf("the commit took %v, records are gathered for 30 ms", took)
 	}
-	for line := range strings.SplitSeq(scrape(r), "\n") {
-		var n int
-		if _, err := fmt.Sscanf(line, "troupe_group_append_batches_total %d", &n); err == nil && n < partitions*4000/100_000 {
-			t.Errorf("%d batches for %d bytes", n, partitions*4000)
-		}
+	if n := r.metric("group_append_batches_total"); n < partitions*4000/100_000 {
+		t.Errorf("%d batches for %d bytes", n, partitions*4000)
 	}
 	r.stop()
 	r = startIn(t, r.dir, quick...)
@@ -374,6 +373,7 @@ func TestACoordinatorThatCrashedThreeTimesStartsOfflineAndTheOthersServe(t *test
 	if code := c.ask(describe).(*kmsg.DescribeGroupsResponse).Groups[0].ErrorCode; code != 15 {
 		t.Errorf("the blamed coordinator: error %d, want COORDINATOR_NOT_AVAILABLE", code)
 	}
+	c.listed(0)
 }
 
 func TestAJumpOverUnreadRecordsIsCounted(t *testing.T) {
@@ -474,6 +474,67 @@ func TestADamagedRecordStopsALoad(t *testing.T) {
 	if resp := c.ask(fetch).(*kmsg.OffsetFetchResponse); resp.ErrorCode != 14 || len(resp.Topics) != 0 {
 		t.Errorf("offsets out of a damaged log: error %d, %+v, want COORDINATOR_LOAD_IN_PROGRESS", resp.ErrorCode, resp.Topics)
 	}
+	c.listed(0)
+}
+
+// listed lists all groups, and wants so many.
+func (c *raw) listed(n int) {
+	c.t.Helper()
+	req := kmsg.NewPtrListGroupsRequest()
+	req.SetVersion(5)
+	if resp := c.ask(req).(*kmsg.ListGroupsResponse); resp.ErrorCode != 0 || len(resp.Groups) != n {
+		c.t.Errorf("list groups: error %d, %+v; want %d groups", resp.ErrorCode, resp.Groups, n)
+	}
+}
+
+// hungFS lets no sync return until it is told to go on.
+type hungFS struct {
+	store.FS
+	hung *atomic.Bool
+	on   chan struct{}
+}
+
+type hungFile struct {
+	store.File
+	fs hungFS
+}
+
+func (f hungFile) Sync() error {
+	if f.fs.hung.Load() {
+		<-f.fs.on
+	}
+	return f.File.Sync()
+}
+
+func (f hungFS) OpenFile(name string, flag int, perm fs.FileMode) (store.File, error) {
+	file, err := f.FS.OpenFile(name, flag, perm)
+	if err == nil && strings.HasSuffix(name, ".log") && strings.Contains(name, "__consumer_offsets") {
+		return hungFile{file, f}, nil
+	}
+	return file, err
+}
+
+// TestACoordinatorTakesNothingMoreWhileTheDiskHangs: an answer that is given up frees the memory of its request, so that another could come, and another.
+func TestACoordinatorTakesNothingMoreWhileTheDiskHangs(t *testing.T) {
+	disk := hungFS{store.OS(), &atomic.Bool{}, make(chan struct{})}
+	r := startOn(t, disk, t.TempDir(), "offsets.topic.num.partitions=1", "offsets.commit.timeout.ms=50", "group.coordinator.append.linger.ms=5")
+	r.createTopic("data", 1)
+	c := r.raw()
+	c.findCoordinator("g")
+	eventually(t, "a commit is taken", func() bool { return c.commit("g", "data", 1, "") == 0 })
+	before := r.metric("group_timeouts_total")
+	disk.hung.Store(true)
+	for i := range int64(20) {
+		if code := c.commit("g", "data", 2+i, ""); code != 15 {
+			t.Fatalf("commit %d: error %d, want COORDINATOR_NOT_AVAILABLE", i, code)
+		}
+	}
+	if n := r.metric("group_timeouts_total") - before; n != 1 {
+		t.Errorf("%d commits were taken and timed out, want the first only", n)
+	}
+	disk.hung.Store(false)
+	close(disk.on)
+	eventually(t, "commits are taken again", func() bool { return c.commit("g", "data", 100, "") == 0 })
 }
 
 // commit commits one offset of a group without members.

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/troupe-broker/troupe/actors/runtime"
+	"github.com/troupe-broker/troupe/cluster"
+	"github.com/troupe-broker/troupe/group"
 	"github.com/troupe-broker/troupe/group/coord"
 	"github.com/troupe-broker/troupe/wire"
 	"github.com/troupe-broker/troupe/wire/ident"
@@ -87,5 +89,18 @@ func TestJumpersAreBoundedAndForgotten(t *testing.T) {
 	}
 	if got := j.waiting(newest, 3*jumpersMax+jumperAge); got != nil || j.count.Load() != 0 {
 		t.Errorf("after their time %d clients are remembered, %v", j.count.Load(), got)
+	}
+}
+
+// What lingers is due when its time has come, but not while the batch before it is under way: a coordinator that woke up for it would find nothing to do, again
+// and again.
+func TestWhatLingersWaitsForTheBatchBeforeIt(t *testing.T) {
+	c := &coordinatorActor{state: coordinatorServing, shard: group.New(coord.DefaultConfig(), viewTopics(cluster.NewImage())), flush: 7}
+	if at := c.wake(); at != 7 {
+		t.Errorf("it is due at %d, want 7", at)
+	}
+	c.writing = true
+	if at := c.wake(); at != 0 {
+		t.Errorf("behind a batch it is due at %d", at)
 	}
 }

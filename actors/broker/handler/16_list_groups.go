@@ -10,7 +10,8 @@ import (
 // ListGroups (16), versions 0 to 5.
 //
 // As in Kafka: the groups that this broker coordinates, those with nothing but offsets too; from version 4 on filtered by state, from version 5 on by type,
-// both without regard to case; while one of the coordinators loads, the answer is COORDINATOR_LOAD_IN_PROGRESS.
+// both without regard to case; while one of the coordinators loads, the answer is COORDINATOR_LOAD_IN_PROGRESS; the groups of one that cannot serve are left
+// out (GroupCoordinatorService.listGroups), or nobody could list those of the others.
 
 func listGroups(c *Call) {
 	req := c.Request.(*kmsg.ListGroupsRequest)
@@ -24,7 +25,7 @@ func listGroups(c *Call) {
 					resp.Groups = append(resp.Groups, out)
 				}
 			}, func(code wire.ErrorCode) {
-				if code != wire.NotCoordinator { // another broker lists those
+				if code != wire.NotCoordinator && code != wire.CoordinatorNotAvailable { // another broker lists those, or nobody can
 					resp.ErrorCode = int16(code)
 				}
 			})

@@ -460,7 +460,8 @@ func TestListGroupsMergesTheCoordinatorsHere(t *testing.T) {
 		k := groupKit(t)
 		answers := []coord.Answer{
 			&coord.ListReply{Groups: []coord.ListedGroup{{Group: "a", ProtocolType: "consumer", State: "Stable", Type: "Classic"}}},
-			&coord.ErrorReply{Code: wire.NotCoordinator}, // another broker lists those
+			&coord.ErrorReply{Code: wire.NotCoordinator},          // another broker lists those
+			&coord.ErrorReply{Code: wire.CoordinatorNotAvailable}, // and nobody these
 			&coord.ListReply{Groups: []coord.ListedGroup{{Group: "b", State: "Empty", Type: "Consumer"}}},
 		}
 		k.ports.coordinators = func(coord.Command) []coord.Answer { return answers }
