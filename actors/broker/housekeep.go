@@ -12,8 +12,8 @@ import (
 
 // retain deletes closed segments that are too old or too many.
 func (p *partitionActor) retain(t *runtime.Turn) {
-	if p.machine == nil {
-		return
+	if p.machine == nil || p.file == nil {
+		return // it has not been opened, or is being closed: the alarm had gone off before
 	}
 	p.retention.Reset(millis(p.shared.settings.Load().RetentionCheckMs))
 	if p.file.RetentionWaits(p.now.Wall, p.machine.Offsets().HighWatermark) {
