@@ -105,7 +105,7 @@ func shortID(id ident.TopicID) string {
 var noteNames = map[NoteKind]string{
 	NoteElected: "elected", NoteDeposed: "deposed", NoteLeaderChanged: "leader changed", NoteRegistered: "registered", NoteFenced: "fenced",
 	NoteUnfenced: "unfenced", NoteElection: "leaders moved", NoteUnclean: "unclean election", NotePossibleLoss: "possible loss", NoteSnapshot: "snapshot", NoteRestored: "restored",
-	NoteDropped: "dropped", NoteFailed: "failed", NoteRaft: "raft",
+	NoteSilent: "silent", NoteDropped: "dropped", NoteFailed: "failed", NoteRaft: "raft",
 }
 
 // describeNote leaves out terms: elections are random.

@@ -83,6 +83,7 @@ const (
 	NotePossibleLoss                      // a partition got a leader that may miss records, because no replica was whole
 	NoteSnapshot                          // a snapshot of the image was made at Index
 	NoteRestored                          // a snapshot from the controller replaced the image
+	NoteSilent                            // a voter did not answer an observer, which turns to another
 	NoteDropped                           // a letter or entry could not be used; Text says why
 	NoteFailed                            // the raft log could not be written or read; the machine has stopped
 	NoteRaft                              // Raft itself warns

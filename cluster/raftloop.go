@@ -184,17 +184,7 @@ func (c *Controller) committed(e *pb.Entry) (*Image, *Delta, error) {
 		c.queue = c.queue[1:]
 		return p.image, p.delta, nil
 	}
-	if e.GetType() != pb.EntryNormal {
-		return nil, nil, fmt.Errorf("%w: a %v entry", ErrNewerVersion, e.GetType())
-	}
-	if len(e.GetData()) == 0 {
-		return c.image.Apply(e.GetIndex(), e.GetTerm(), nil)
-	}
-	records, err := DecodeBatch(e.GetData())
-	if err != nil {
-		return nil, nil, err
-	}
-	return c.image.Apply(e.GetIndex(), e.GetTerm(), records)
+	return replayEntry(c.image, e)
 }
 
 // release lets go the replies whose index is committed.

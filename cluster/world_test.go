@@ -26,6 +26,7 @@ type world struct {
 	committed map[uint64]uint64 // index → hash of the image every node must have there
 	leaders   map[uint64]int    // term → node that acted in it
 	events    uint64            // hash over everything that happened
+	nextTopic byte
 	replies   map[ident.RequestID]Reply
 	requests  ident.RequestID
 }
