@@ -58,16 +58,13 @@ func metadataOf(protocols []coord.Protocol, name string) []byte {
 // has nothing any more is forgotten.
 func (s *Shard) settle(now coord.Now, g *group, out *coord.Out) {
 	if g.consumer != nil && g.consumer.Downgradable(&s.cfg) {
-		gen, rebalance := g.consumer.Downgrade(now, s.topics, out)
+		gen := g.consumer.Downgrade(now, s.topics, out)
 		g.consumer = nil
 		g.classic = classic.New(g.name)
 		g.classic.Apply(gen)
 		out.Propose(&records.GroupMetadata{Group: g.name, Value: gen})
 		out.Note(coord.Note{Kind: coord.NoteConverted, Group: g.name, Text: typeClassic})
-		g.classic.Loaded(now, &s.cfg, out)
-		if rebalance {
-			g.classic.Rebalance(now, &s.cfg, "the last member of the consumer protocol left", out)
-		}
+		g.classic.Loaded(now, &s.cfg, out) // it rebalances
 	}
 	s.forget(g)
 }

@@ -74,13 +74,18 @@ func (g *Group) load(v *records.ClassicMember) {
 }
 
 // Loaded begins to serve what was loaded: every member has a whole session timeout to be heard of. A group that is larger than group.max.size, which may
-// have been lowered, rebalances, so that its members can commit before some are left out.
+// have been lowered, rebalances, so that its members can commit before some are left out. So does one that was a consumer group: a leader is who was told so
+// by a Join, and nobody else sees that topics change.
 func (g *Group) Loaded(now coord.Now, cfg *coord.Config, out *coord.Out) {
 	for _, m := range g.members {
 		g.alive(now, m, out)
 	}
-	if len(g.members) > int(cfg.ClassicSizeMax) && g.state == Stable {
-		g.prepare(now, cfg, "the group is larger than group.max.size", out)
+	switch {
+	case g.state != Stable:
+	case len(g.members) > int(cfg.ClassicSizeMax):
+		g.Rebalance(now, cfg, "the group is larger than group.max.size", out)
+	case g.hard.Leader == nil:
+		g.Rebalance(now, cfg, "the last member of the consumer protocol left, and nobody leads", out)
 	}
 }
 

@@ -172,8 +172,8 @@ func (c *conversation) downgrade() {
 		fmt.Fprintln(&c.b, "not now")
 		return
 	}
-	gen, rebalance := c.g.Downgrade(c.now, c.topics, &c.out)
-	fmt.Fprintf(&c.b, "generation %d %s %s leader=%s rebalance=%v\n", gen.Generation, gen.ProtocolType, *gen.Protocol, *gen.Leader, rebalance)
+	gen := c.g.Downgrade(c.now, c.topics, &c.out)
+	fmt.Fprintf(&c.b, "generation %d %s %s\n", gen.Generation, gen.ProtocolType, *gen.Protocol)
 	for _, m := range gen.Members {
 		fmt.Fprintf(&c.b, "  %s session=%d subscription=%x assignment=%s\n", m.Member, m.SessionTimeout, m.Subscription, showAssignment(m.Assignment))
 	}

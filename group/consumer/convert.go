@@ -12,13 +12,6 @@ import (
 // errCustom is why a group whose assignor sends data of its own cannot be taken over: nobody would send it any more.
 var errCustom = errors.New("an assignor sends user data with its assignments")
 
-// Adoptable tells why a classic generation cannot become a consumer group, or nil: its protocol is not "consumer", a message of that protocol is
-// malformed, its assignor is one of its own, or it has given a partition to two members.
-func Adoptable(topics coord.Topics, gen *records.Generation) error {
-	_, err := adopt(topics, gen, nil)
-	return err
-}
-
 // adopted is a classic member on its way.
 type adopted struct {
 	sub      *records.Subscription
@@ -71,7 +64,8 @@ func adopt(topics coord.Topics, gen *records.Generation, protocols func(string) 
 // Adopt makes a classic generation a consumer group, when a member of the new protocol joins (GroupMetadataManager.convertToConsumerGroup). The group must
 // be blank. Each member keeps what it has, and learns by its next heartbeat that it has to rejoin. protocols tells what a member supports beside the
 // protocol of the generation; it may be nil. The entries are those of the new group; the tombstone of the old one is the caller's, and goes before.
-// With an error nothing has changed; see [Adoptable].
+// With an error nothing has changed: the protocol type is not "consumer", a message of that protocol is malformed, the assignor sends data of its own, or a
+// partition was given to two members.
 func (g *Group) Adopt(now coord.Now, cfg *coord.Config, topics coord.Topics, gen *records.Generation, protocols func(member string) []coord.Protocol, out *coord.Out) error {
 	list, err := adopt(topics, gen, protocols)
 	if err != nil || len(list) == 0 {
@@ -105,15 +99,13 @@ func (g *Group) Downgradable(cfg *coord.Config) bool {
 }
 
 // Downgrade makes the group a classic generation (GroupMetadataManager.convertToClassicGroup): each member has what its target gives it. The group's own
-// tombstones are proposed and it is blank; the generation is the caller's to propose. rebalance tells whether the classic group must begin a rebalance at
-// once, as its members have not all what they shall have.
-func (g *Group) Downgrade(now coord.Now, topics coord.Topics, out *coord.Out) (gen *records.Generation, rebalance bool) {
+// tombstones are proposed and it is blank; the generation is the caller's to propose. It has no leader: none of its members has heard that it leads, and would
+// look after the topics, so that the classic group begins with a rebalance.
+func (g *Group) Downgrade(now coord.Now, topics coord.Topics, out *coord.Out) *records.Generation {
 	protocol := g.commonProtocol()
-	gen = &records.Generation{ProtocolType: protocolType, Generation: g.Epoch(), Protocol: &protocol, StateTime: now.Wall}
-	rebalance = g.Epoch() > g.targetEpoch()
+	gen := &records.Generation{ProtocolType: protocolType, Generation: g.Epoch(), Protocol: &protocol, StateTime: now.Wall}
 	for _, id := range g.ids {
 		m := g.members[id]
-		rebalance = rebalance || !m.reached(g.targetEpoch())
 		metadata := metadataOf(m, protocol)
 		wants, err := parseSubscription(metadata)
 		if err != nil {
@@ -125,13 +117,12 @@ func (g *Group) Downgrade(now coord.Now, topics coord.Topics, out *coord.Out) (g
 			Subscription: metadata, Assignment: appendAssignment(nil, wants.version, topics, m.shall()),
 		})
 	}
-	leader := g.ids[0]
-	gen.Leader = &leader
 	g.Delete(out)
-	return gen, rebalance
+	return gen
 }
 
-// Protocols lists what a classic member supports, in its order; nil for others. The shard asks before a downgrade.
+// Protocols lists what a classic member supports, in its order; nil for others. A downgrade takes it along, or the group would know one protocol of each
+// member until it joins again, and refuse newcomers that share another one with all.
 func (g *Group) Protocols(id string) []coord.Protocol {
 	m := g.find(id)
 	if m == nil || !m.classic() {
