@@ -28,6 +28,11 @@ type ControlSlot struct {
 	NoEpochFile  bool  // there is none yet
 }
 
+// Of tells whether the slot is of a partition of the topic with this id.
+func (s ControlSlot) Of(id ident.TopicID, partition int32) bool {
+	return !s.Torn && s.Log == logKey(id, partition)
+}
+
 // ReadControlBlock decodes a control block. ErrFormat when its head is not sound,
 // ErrNewerFormat when a newer version wrote it.
 func ReadControlBlock(b []byte) (ControlBlock, error) {

@@ -117,6 +117,8 @@ func brokenRule(r *rand.Rand) string {
 		action = fmt.Sprintf("short %d", r.IntN(100))
 	case op != "sync" && op != "read" && chance(r, 30):
 		action = "ENOSPC"
+	case op == "open" && chance(r, 50):
+		action = "EMFILE"
 	}
 	return fmt.Sprintf("%s %s %s: %s", op, glob, when, action)
 }

@@ -4,9 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -15,6 +13,7 @@ import (
 	"github.com/troupe-broker/troupe/actors/broker"
 	"github.com/troupe-broker/troupe/cluster"
 	"github.com/troupe-broker/troupe/store"
+	"github.com/troupe-broker/troupe/store/storetest"
 	"github.com/troupe-broker/troupe/wire/ident"
 	"github.com/troupe-broker/troupe/wire/record"
 )
@@ -37,7 +36,7 @@ func (r *run) inspectDisk() {
 	if r.violation != nil {
 		return
 	}
-	c := &checker{fs: r.host.disk.FS(), noisy: r.host.noisy || r.ghost.lossy, lossy: r.ghost.lossy}
+	c := &checker{disk: r.host.disk.Cache(), noisy: r.host.noisy || r.ghost.lossy, lossy: r.ghost.lossy}
 	for _, p := range partitions {
 		if err := c.partition(p); err != nil {
 			r.fail("the disk holds what the broker believed", "%s-%d: %v", p.Topic, p.Partition, err)
@@ -54,26 +53,12 @@ func (r *run) inspectDisk() {
 
 // checker reads a data directory that nobody has open.
 type checker struct {
-	fs    store.FS
+	disk  storetest.Look
 	noisy bool // index files were damaged, or not synced in time
 	lossy bool // what was not synced may have been lost, the identity of a partition for example
 }
 
-func (c *checker) read(name string) ([]byte, error) {
-	f, err := c.fs.OpenFile(name, os.O_RDONLY, 0)
-	if err != nil {
-		return nil, err
-	}
-	size, err := f.Size()
-	if err != nil {
-		return nil, err
-	}
-	b := make([]byte, size)
-	if n, err := f.ReadAt(b, 0); n < len(b) && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	return b, f.Close()
-}
+func (c *checker) read(name string) ([]byte, error) { return c.disk.Read(name) }
 
 // segment is a file of batches as it was read.
 type segmentRead struct {
@@ -86,6 +71,7 @@ type batchRead struct {
 	base, last ident.Offset
 	top        ident.Millis // greatest timestamp up to here
 	epoch      ident.LeaderEpoch
+	crc        uint32
 }
 
 // partition reads a partition's log: batches without gaps or damage, from at most the log start to the log end.
@@ -94,7 +80,7 @@ func (c *checker) partition(p broker.PartitionState) error {
 		return errors.New("it was not served")
 	}
 	dir := path.Join(dataDir, p.String())
-	names, err := c.fs.ReadDir(dir)
+	names, err := c.disk.List(dir)
 	if err != nil {
 		return err
 	}
@@ -277,7 +263,7 @@ func (c *checker) timeIndex(dir string, s *segmentRead) error {
 
 // strangers finds directories of partitions that do not exist.
 func (c *checker) strangers(partitions []broker.PartitionState) error {
-	names, err := c.fs.ReadDir(dataDir)
+	names, err := c.disk.List(dataDir)
 	if err != nil {
 		return err
 	}
@@ -295,19 +281,9 @@ func (c *checker) strangers(partitions []broker.PartitionState) error {
 
 // metadata folds the metadata log, record by record, and compares with the image that the broker had.
 func (c *checker) metadata(want *cluster.Image) error {
-	var newest store.RaftFileState
-	for _, name := range []string{"0.raftlog", "1.raftlog"} {
-		b, err := c.read(path.Join(dataDir, "raft", name))
-		if err != nil {
-			return err
-		}
-		s, err := store.ReadRaftFile(b)
-		if err == nil && !s.Retired && s.Generation > newest.Generation {
-			newest = s
-		}
-	}
-	if newest.Generation == 0 {
-		return errors.New("neither file of the metadata log is the active one")
+	newest, err := c.raft()
+	if err != nil {
+		return err
 	}
 	image, err := cluster.DecodeSnapshot(newest.Snapshot.Data)
 	if err != nil {
@@ -329,4 +305,25 @@ func (c *checker) metadata(want *cluster.Image) error {
 		return fmt.Errorf("folding the log gives another image at index %d than the broker had at %d", image.Index(), want.Index())
 	}
 	return nil
+}
+
+// raft reads the file of the metadata log that counts.
+func (c *checker) raft() (newest store.RaftFileState, err error) {
+	for _, name := range []string{"0.raftlog", "1.raftlog"} {
+		b, err := c.read(path.Join(dataDir, "raft", name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return newest, err
+		}
+		s, err := store.ReadRaftFile(b)
+		if err == nil && !s.Retired && s.Generation > newest.Generation {
+			newest = s
+		}
+	}
+	if newest.Generation == 0 {
+		return newest, errors.New("neither file of the metadata log is the active one")
+	}
+	return newest, nil
 }

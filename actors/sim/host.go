@@ -29,6 +29,7 @@ type host struct {
 	node  *Node
 	disk  *storetest.Disk
 	rand  *rand.Rand        // of delays
+	looks *rand.Rand        // of moments to look at the platter
 	slow  int               // how much slower than usual the disk is; 0: not
 	rules map[string]string // of a broken disk, by the fault that broke it
 	order []string          // of rules
@@ -62,7 +63,7 @@ type countdown struct {
 func newHost(r *run) *host {
 	h := &host{run: r, node: r.world.NewNode("broker"), disk: storetest.NewDisk(r.plan.Seed), rand: r.world.Rand("disk"), rules: make(map[string]string)}
 	h.disk.Writeback, h.disk.WholeSync, h.disk.Cold = r.plan.Disk.Writeback, r.plan.Disk.WholeSync, r.plan.Disk.Cold
-	h.disk.OnPoint = h.point
+	h.disk.OnPoint, h.looks = h.point, r.world.Rand("looks")
 	r.world.run.Hold(h.held)
 	return h
 }
@@ -84,6 +85,9 @@ func (h *host) held(actor string) time.Duration {
 
 // point hears of each operation on the disk.
 func (h *host) point(p storetest.Point) {
+	if looks(p) && h.looks.IntN(100) < looksPercent {
+		h.checkPlatter()
+	}
 	h.count(func(c *countdown) bool { return c.op == "" && (!c.syncs || strings.HasPrefix(p.Op, "sync")) }, "in the middle of", p.Op, p.Name)
 }
 
@@ -166,6 +170,7 @@ func (h *host) reclaim() {
 
 // die ends the process, perhaps in the middle of a turn.
 func (h *host) die() {
+	h.checkPlatter()
 	if h.injector != nil {
 		h.hits += h.injector.Hits()
 		h.injector = nil

@@ -136,6 +136,7 @@ func NewPlan(seed uint64) *Plan {
 	p.planClients(r)
 	p.planWeather(r)
 	p.planFaults(stream(seed, "plan/faults"))
+	p.planAimed(stream(seed, "plan/aimed"))
 	p.planRare(stream(seed, "plan/rare"))
 	return p
 }

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"time"
 )
@@ -91,27 +90,6 @@ func (r *run) end(how FaultKind, f *FaultPlan) {
 		r.host.kill()
 	}
 	r.host.again(f.Pause)
-}
-
-// makeNoise overwrites index files, producer snapshots and epoch files, which are caches: whatever is in them, the broker starts right.
-func (h *host) makeNoise(seed uint64) {
-	r := rand.New(rand.NewPCG(seed, 1))
-	for name := range strings.SplitSeq(h.disk.Dump(), "\n") {
-		name, rest, ok := strings.Cut(name, " ")
-		if ok && strings.HasSuffix(name, "/leader-epoch-checkpoint") && !strings.HasPrefix(rest, "0 ") {
-			h.disk.Flip(name, 0, 7) // one digit for another could not be told from the truth
-		}
-		if !ok || !strings.HasSuffix(name, "index") && !strings.HasSuffix(name, ".snapshot") {
-			continue
-		}
-		size := 0
-		if _, err := fmt.Sscanf(rest, "%d bytes", &size); err != nil || size == 0 || chance(r, 40) {
-			continue
-		}
-		for range 1 + r.IntN(20) {
-			h.disk.Flip(name, int64(r.IntN(size)), uint(r.IntN(8)))
-		}
-	}
 }
 
 // restart ends the broker in a way drawn from the seed and starts it again.
