@@ -141,6 +141,17 @@ func (c *Controller) Image() *Image { return c.image }
 // Leading tells whether this voter is the controller and may act.
 func (c *Controller) Leading() bool { return c.active }
 
+// Leader is the broker of the controller, as far as this voter knows; ident.NoBroker: it knows of none. Whoever has a command for the controller sends it
+// there.
+func (c *Controller) Leader() ident.BrokerID {
+	for _, v := range c.image.voters {
+		if v.Node == c.leader && c.failed == "" {
+			return v.Broker
+		}
+	}
+	return ident.NoBroker
+}
+
 // Step carries out one command and appends what must be done to out.
 func (c *Controller) Step(now Now, cmd Command, out *Out) {
 	switch cmd := cmd.(type) {

@@ -104,13 +104,7 @@ func (c *Controller) pulled(cmd *Pull) (*PullReply, *Error) {
 }
 
 func (c *Controller) emptyPull() *PullReply {
-	reply := &PullReply{Committed: c.image.index, Leader: ident.NoBroker, Term: c.term}
-	for _, v := range c.image.voters {
-		if v.Node == c.leader {
-			reply.Leader = v.Broker
-		}
-	}
-	return reply
+	return &PullReply{Committed: c.image.index, Leader: c.Leader(), Term: c.term}
 }
 
 // piece cuts the part of a snapshot that an observer asks for. One that is not of the snapshot at hand begins with the first piece of the newest.
