@@ -34,7 +34,7 @@ func (m *Machine) ask(now Now, c *Ask, out *Out) {
 		m.reclock(now, r, out)
 		return
 	}
-	first := !r.verified
+	first := !r.verified || !r.asks
 	r.verified, r.asks = true, true
 	r.merge(c.LogEnd, c.Flushed, m.end)
 	if r.hasEarly && r.early.Generation <= r.generation {
@@ -69,6 +69,9 @@ func (m *Machine) askRefusal(c *Ask, r *replica) wire.ErrorCode {
 // agrees checks that the follower's log is a prefix of this one, and answers it if
 // not.
 func (m *Machine) agrees(c *Ask, r *replica, out *Out) bool {
+	if c.LogEnd < m.logStart && c.LastBatchEpoch == ident.NoLeaderEpoch && m.logStart < m.end {
+		return true // an empty log, to which the first batch here can be appended
+	}
 	if c.LogEnd < m.logStart {
 		// There is nothing here to compare with, nor to go on from.
 		m.replyAsk(out, c.Request, wire.OffsetOutOfRange, c.From, c.From, 0)
@@ -92,17 +95,21 @@ func (m *Machine) agrees(c *Ask, r *replica, out *Out) bool {
 	return false
 }
 
-// serveAsk answers with a range, or parks. The first ask of an epoch and generation
-// is answered even when there is no range: only then does the follower know that the
-// logs agree, and may believe a high watermark.
+// serveAsk answers with a range, or parks. The first ask of an epoch and generation,
+// and of a connection, is answered even when there is no range: only then does the
+// follower know that the logs agree, and may believe a high watermark.
 func (m *Machine) serveAsk(c *Ask, r *replica, first bool, out *Out) {
-	if c.From < m.logStart || c.From > m.end {
+	from := c.From
+	if from == c.LogEnd && c.LastBatchEpoch == ident.NoLeaderEpoch {
+		from = max(from, m.logStart)
+	}
+	if from < m.logStart || from > m.end {
 		m.replyAsk(out, c.Request, wire.OffsetOutOfRange, c.From, c.From, 0)
 		r.told(m)
 		return
 	}
-	if first || c.From < m.end {
-		m.replyAsk(out, c.Request, wire.NoError, c.From, m.end, c.BytesMax)
+	if first || from < m.end {
+		m.replyAsk(out, c.Request, wire.NoError, from, m.end, c.BytesMax)
 		r.told(m)
 		return
 	}
@@ -296,8 +303,11 @@ func (m *Machine) connected(c *Connected, out *Out) {
 
 // disconnected ends the waits that hung on a data connection.
 func (m *Machine) disconnected(now Now, c *Disconnected, out *Out) {
-	if m.role == Following && c.Broker == m.leader {
-		m.follower.reset()
+	if c.Own {
+		if m.role == Following && c.Broker == m.leader {
+			m.follower.reset()
+		}
+		return
 	}
 	m.dropEarlyAsk(c.Broker, c.BrokerEpoch, math.MaxInt32, out)
 	r := m.replicas.find(c.Broker)

@@ -72,8 +72,8 @@ func (m *Machine) reregister(now Now, c *Become, out *Out) bool {
 	}
 	changed := false
 	for i, r := range c.Replicas {
-		if r.Broker != m.replicas.all[i].Broker {
-			return false
+		if r.Broker != m.replicas.all[i].Broker || r.BrokerEpoch < m.replicas.all[i].BrokerEpoch {
+			return false // an older record: registrations rise
 		}
 		changed = changed || r != m.replicas.all[i].Replica
 	}

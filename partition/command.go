@@ -145,7 +145,8 @@ type Inquiry struct {
 
 // Ask is a follower's request for batches. There is exactly one reply for it, of
 // kind [ReplyAsk], with a [FetchReply]: a range up to the log end, or where the logs
-// parted. An ask that has reached the log end stays parked without a limit of time:
+// parted. What the range begins with may lie above the ask's From, which the answer
+// repeats all the same. An ask that has reached the log end stays parked without a limit of time:
 // an idle partition costs nothing.
 //
 // An ask of a later leader epoch than this machine knows is kept until the metadata
@@ -223,15 +224,17 @@ type Watermark struct {
 // step Connected when there is one.
 type Connected struct {
 	Broker  ident.BrokerID
-	Control bool // the control connection; else the data connection
+	Control bool // a control connection that this broker has made; else its data connection
 }
 
-// Disconnected says that the data connection of a broker is gone, whoever made it:
-// asks that are parked for it get a Silent reply, and no answer to an own ask will
-// come. It is stepped before anything that came on a later connection.
+// Disconnected says that a data connection is gone. If it was the one that this broker
+// had made, no answer to an own ask will come; if it was the other's, asks that are
+// parked for it get a Silent reply. It is stepped before anything that came on a later
+// connection.
 type Disconnected struct {
 	Broker      ident.BrokerID
-	BrokerEpoch ident.BrokerEpoch // of the broker's registration on that connection
+	BrokerEpoch ident.BrokerEpoch // of the other broker's registration on that connection
+	Own         bool              // this broker had made it
 }
 
 // Truncated says that a [WriteTruncate] or [WriteRestart] is done.

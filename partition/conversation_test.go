@@ -183,7 +183,7 @@ func (c *conversation) replicate(a *args) {
 	case "connected":
 		c.step(&partition.Connected{Broker: broker, Control: a.has("control")})
 	case "disconnected":
-		c.step(&partition.Disconnected{Broker: broker, BrokerEpoch: brokerEpoch})
+		c.step(&partition.Disconnected{Broker: broker, BrokerEpoch: brokerEpoch, Own: a.has("own")})
 	case "truncated":
 		t := &partition.Truncated{Generation: generation, End: end}
 		if a.d.Input != "" {

@@ -36,6 +36,7 @@ func (m *Machine) diverged(now Now, c *Answered, out *Out) {
 	out.note(Note{Kind: NoteDiverged, Offset: c.DivergingEnd, LeaderEpoch: c.DivergingEpoch})
 	if to < m.logStart {
 		// Nothing of this log is in the leader's.
+		out.note(Note{Kind: NoteTruncatedCommitted, Offset: m.highWatermark, LeaderEpoch: m.leaderEpoch})
 		m.startAnew(c.LogStart, out)
 		return
 	}
@@ -52,13 +53,10 @@ func (m *Machine) truncate(to ident.Offset, out *Out) {
 }
 
 // startAnew gives up the whole log and begins again at start, where the leader's log
-// begins.
+// begins: what is below is deleted there.
 func (m *Machine) startAnew(start ident.Offset, out *Out) {
 	out.note(Note{Kind: NoteStartingAnew, Offset: start, LeaderEpoch: m.leaderEpoch})
 	m.cut = cut{open: true, anew: true}
-	if start < m.highWatermark {
-		out.note(Note{Kind: NoteTruncatedCommitted, Offset: m.highWatermark, LeaderEpoch: m.leaderEpoch})
-	}
 	m.logStart, m.highWatermark, m.end, m.flushed = start, start, start, start
 	m.epochs.entries = m.epochs.entries[:0]
 	m.unsay()

@@ -151,6 +151,9 @@ func (m *Machine) answered(now Now, c *Answered, out *Out) {
 		// no more. The metadata log will tell one of us.
 		m.askLater(now, out)
 		return
+	case m.begunInside(c):
+		m.startAnew(c.Batches[0].Base, out)
+		return
 	case c.LogStart < 0 || c.HighWatermark < c.LogStart || !m.fit(c):
 		out.note(Note{Kind: NoteBadAnswer, LeaderEpoch: c.LeaderEpoch})
 		m.askLater(now, out)
@@ -175,6 +178,17 @@ func (m *Machine) answered(now Now, c *Answered, out *Out) {
 // heeds tells whether what a leader of the epoch says is of interest now.
 func (m *Machine) heeds(e ident.LeaderEpoch) bool {
 	return m.role == Following && e == m.leaderEpoch && !m.cut.open
+}
+
+// begunInside tells whether the log ends inside of the first batch, and all that it has
+// is deleted on the leader, or it has nothing: the leader's log start is no batch's base.
+// Then it has to begin with that batch.
+func (m *Machine) begunInside(c *Answered) bool {
+	if c.Diverging || m.end != m.logStart && c.LogStart < m.end || c.From != m.end || len(c.Batches) == 0 {
+		return false
+	}
+	b := &c.Batches[0]
+	return 0 <= b.Base && b.Base < m.end && b.LastOffsetDelta >= 0 && m.end-b.Base <= ident.Offset(b.LastOffsetDelta)
 }
 
 // fit tells whether batches can follow each other, and the log end if the answer

@@ -90,7 +90,7 @@ func (m *Machine) proposeISR(now Now, out *Out) {
 			leaving++
 		// Below the epoch's start a follower may still have to truncate; below the
 		// high watermark it lacks records that were acknowledged.
-		case !r.inISR && r.verified && r.asks && r.reported(m.mode.strict) >= max(m.epochStart, m.highWatermark):
+		case !r.inISR && r.verified && (r.asks || r.clock.stands) && r.reported(m.mode.strict) >= max(m.epochStart, m.highWatermark):
 			r.pending = true
 			joining++
 		}

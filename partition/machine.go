@@ -312,14 +312,13 @@ func (m *Machine) resign(now Now, out *Out) {
 	m.proposeResign(now, out)
 }
 
-// proposeResign asks for another member of the ISR to be elected, if there is one.
+// proposeResign asks for another member of the ISR to be elected. If there is none, a
+// new epoch of this broker has to do.
 func (m *Machine) proposeResign(now Now, out *Out) {
-	if m.replicas.isrSize < 2 {
-		return
-	}
-	isr := make([]Replica, 0, m.replicas.isrSize-1)
+	alone := m.replicas.isrSize < 2
+	isr := make([]Replica, 0, m.replicas.isrSize)
 	for i := range m.replicas.all {
-		if r := &m.replicas.all[i]; r.inISR && r.Broker != m.broker {
+		if r := &m.replicas.all[i]; r.inISR && (alone || r.Broker != m.broker) {
 			isr = append(isr, r.Replica)
 		}
 	}

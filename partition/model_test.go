@@ -347,7 +347,7 @@ func (m *model) compare(op string) {
 	// What followers are answered is the cluster's test.
 	m.out.Reply = slices.DeleteFunc(m.out.Reply, func(r partition.Reply) bool { return r.Kind == partition.ReplyAsk })
 	m.out.Propose = slices.DeleteFunc(m.out.Propose, func(p partition.Proposal) bool {
-		if p.Resign && (!m.w.resigned || len(m.w.isr) < 2 || len(p.ISR) != len(m.w.isr)-1) {
+		if p.Resign && (!m.w.resigned || len(p.ISR) != max(1, len(m.w.isr)-1)) {
 			m.rt.Fatalf("after %s: %v, with ISR %v", op, p, m.w.isr)
 		}
 		return p.Resign

@@ -94,8 +94,9 @@ type Proposal struct {
 	LeaderEpoch    ident.LeaderEpoch
 	PartitionEpoch ident.PartitionEpoch // of the record it is based on
 	ISR            []Replica            // the whole set wanted, in order of assignment; never changed, so it may be kept
-	// Resign: this broker leads no more and wants another member of the ISR elected;
-	// the set is without it.
+	// Resign: this broker leads no more and wants another member of the ISR elected; the
+	// set is without it. If it is the only member, the set is itself, and the next leader
+	// epoch may be its own.
 	Resign bool
 }
 

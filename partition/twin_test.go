@@ -390,7 +390,9 @@ func (w *twin) append(c *partition.Append, fail bool) (written bool) {
 
 func (w *twin) become(c *partition.Become) {
 	if !w.stopped && c.LeaderEpoch == w.epoch && c.PartitionEpoch == w.partitionEpoch &&
-		slices.EqualFunc(c.Replicas, w.replicas, func(a, b partition.Replica) bool { return a.Broker == b.Broker }) {
+		slices.EqualFunc(c.Replicas, w.replicas, func(a, b partition.Replica) bool {
+			return a.Broker == b.Broker && a.BrokerEpoch >= b.BrokerEpoch
+		}) {
 		w.register(c.Replicas)
 		return
 	}

@@ -1,0 +1,215 @@
+package partition_test
+
+import (
+	"slices"
+
+	"github.com/troupe-broker/troupe/partition"
+	"github.com/troupe-broker/troupe/wire/ident"
+)
+
+// controller is honest and small: it assigns leaders, epochs, ISR and ELR, and every
+// broker hears of it in order, some time later.
+type controller struct {
+	c              *cluster
+	replicas       []partition.Replica
+	registered     []bool // unfenced, by broker
+	whole          []bool // nothing was lost since it joined
+	isr, elr       []ident.BrokerID
+	leader         ident.BrokerID
+	leaderEpoch    ident.LeaderEpoch
+	partitionEpoch ident.PartitionEpoch
+	strict         bool
+	brokerEpoch    ident.BrokerEpoch
+	lastKnown      []ident.BrokerID // ISR and ELR when there was a leader last
+	records        []partition.Become
+	proposals      []partition.Proposal
+	proposers      []ident.BrokerID
+	ready          bool
+}
+
+func (k *controller) start(c *cluster, n int) {
+	k.c, k.leader, k.leaderEpoch, k.strict = c, 1, 0, c.rand.IntN(3) > 0
+	for id := range n {
+		k.brokerEpoch++
+		k.replicas = append(k.replicas, partition.Replica{Broker: ident.BrokerID(id + 1), BrokerEpoch: k.brokerEpoch})
+		k.registered, k.whole = append(k.registered, true), append(k.whole, true)
+		k.isr = append(k.isr, ident.BrokerID(id+1))
+	}
+	k.commit()
+}
+
+func (k *controller) min() int { return min(int(k.c.config.MinISR), len(k.replicas)) }
+
+// commit adds the partition as it is now to the metadata log.
+func (k *controller) commit() {
+	slices.Sort(k.isr)
+	slices.Sort(k.elr)
+	if k.leader != ident.NoBroker {
+		k.lastKnown = slices.Concat(k.isr, k.elr)
+	}
+	k.records = append(k.records, partition.Become{
+		Leader: k.leader, LeaderEpoch: k.leaderEpoch, PartitionEpoch: k.partitionEpoch, Replicas: slices.Clone(k.replicas),
+		ISR: slices.Clone(k.isr), Strict: k.strict,
+	})
+	k.c.say("record leader=%d epoch=%d partition-epoch=%d isr=%v elr=%v strict=%v", k.leader, k.leaderEpoch, k.partitionEpoch, k.isr, k.elr, k.strict)
+}
+
+// shrink sets the ISR. Who leaves it stays eligible while it is smaller than it should
+// be (KIP-966).
+func (k *controller) shrink(isr []ident.BrokerID) {
+	was := slices.Concat(k.isr, k.elr)
+	k.isr, k.elr = slices.Clone(isr), nil
+	if len(isr) < k.min() {
+		for _, id := range was {
+			if !slices.Contains(isr, id) && !slices.Contains(k.elr, id) {
+				k.elr = append(k.elr, id)
+			}
+		}
+	}
+}
+
+func without(ids []ident.BrokerID, id ident.BrokerID) []ident.BrokerID {
+	return slices.DeleteFunc(slices.Clone(ids), func(x ident.BrokerID) bool { return x == id })
+}
+
+// elect finds another leader: from the ISR, else from the ELR; if neither has anybody
+// left, the one with the most among all who were last known, once they are back.
+func (k *controller) elect() {
+	k.leaderEpoch++
+	k.partitionEpoch++
+	k.leader = ident.NoBroker
+	pick := func(ids []ident.BrokerID) ident.BrokerID {
+		var alive []ident.BrokerID
+		for _, id := range ids {
+			if k.registered[id-1] {
+				alive = append(alive, id)
+			}
+		}
+		if len(alive) == 0 {
+			return ident.NoBroker
+		}
+		return alive[k.c.rand.IntN(len(alive))]
+	}
+	if k.leader = pick(k.isr); k.leader != ident.NoBroker {
+		k.c.seen["elected from ISR"]++
+	} else if k.leader = pick(k.elr); k.leader != ident.NoBroker {
+		k.c.seen["elected from ELR"]++
+		k.shrink([]ident.BrokerID{k.leader})
+	} else if len(k.isr)+len(k.elr) == 0 && k.allBack() {
+		k.c.seen["declared loss"]++
+		for _, id := range k.lastKnown {
+			if k.leader == ident.NoBroker || k.c.node(id).more(k.c.node(k.leader)) {
+				k.leader = id
+			}
+		}
+		k.isr = []ident.BrokerID{k.leader}
+		k.commit()
+		k.c.declare(k.leader)
+		return
+	}
+	k.commit()
+	if k.leader != ident.NoBroker {
+		k.c.checkElected(k.leader)
+	}
+}
+
+func (k *controller) allBack() bool {
+	return !slices.ContainsFunc(k.lastKnown, func(id ident.BrokerID) bool { return !k.registered[id-1] })
+}
+
+// fence takes a broker out: it may be dead.
+func (k *controller) fence(id ident.BrokerID) {
+	k.registered[id-1] = false
+	if slices.Contains(k.isr, id) {
+		k.shrink(without(k.isr, id))
+	}
+	if k.leader == id {
+		k.elect()
+		return
+	}
+	k.partitionEpoch++
+	k.commit()
+}
+
+// notice fences a broker that is down, or seldom one that is not.
+func (k *controller) notice(id ident.BrokerID) {
+	if k.registered[id-1] && !k.c.node(id).up {
+		k.fence(id)
+	}
+}
+
+// register takes a broker back. What may have lost something that it had reported is
+// dropped from both sets before anything else.
+func (k *controller) register(id ident.BrokerID, whole bool) (record int) {
+	if k.registered[id-1] {
+		k.fence(id)
+	}
+	k.brokerEpoch++
+	k.replicas[id-1].BrokerEpoch = k.brokerEpoch
+	if !whole {
+		k.isr, k.elr = without(k.isr, id), without(k.elr, id)
+		k.c.say("broker %d is not whole", id)
+	}
+	k.c.node(id).lossy = false
+	k.registered[id-1] = true
+	if k.leader == ident.NoBroker {
+		k.elect()
+	} else if whole || k.c.chance(50) {
+		k.partitionEpoch++
+		k.commit()
+	} else {
+		k.commit() // the partition is as it was, but for the registration
+	}
+	return len(k.records) - 1
+}
+
+// take handles one proposal: compare and set.
+func (k *controller) take() {
+	if len(k.proposals) == 0 {
+		return
+	}
+	p, from := k.proposals[0], k.proposers[0]
+	k.proposals, k.proposers = k.proposals[1:], k.proposers[1:]
+	if p.LeaderEpoch != k.leaderEpoch || p.PartitionEpoch != k.partitionEpoch || from != k.leader {
+		return // whoever sent it will replay why
+	}
+	var ids []ident.BrokerID
+	for _, r := range p.ISR {
+		if k.replicas[r.Broker-1] != r || !k.registered[r.Broker-1] || !k.c.calm && k.c.chance(3) {
+			k.c.seen["refused proposal"]++
+			k.partitionEpoch++
+			k.commit()
+			return
+		}
+		ids = append(ids, r.Broker)
+	}
+	if p.Resign {
+		k.c.seen["resigned"]++
+		k.shrink(ids)
+		k.elect()
+		return
+	}
+	k.shrink(ids)
+	k.partitionEpoch++
+	k.commit()
+}
+
+// rebalance gives the leadership to another member.
+func (k *controller) rebalance(id ident.BrokerID) {
+	if k.leader == ident.NoBroker || !slices.Contains(k.isr, id) || !k.registered[id-1] {
+		return
+	}
+	k.leader = id // or the same again, which also is a new epoch
+	k.leaderEpoch++
+	k.partitionEpoch++
+	k.commit()
+	k.c.checkElected(id)
+}
+
+// switchMode changes write.caching.
+func (k *controller) switchMode() {
+	k.strict = !k.strict
+	k.leaderEpoch++
+	k.partitionEpoch++
+	k.commit()
+}
