@@ -197,7 +197,7 @@ func (a *admin) unwant(name string) {
 // created notes what was acknowledged. Old versions do not tell the id: then the topic is known when somebody sees it.
 func (a *admin) created(p TopicPlan, id ident.TopicID, cachedSent int) {
 	a.run.counted("topic created")
-	if id == (ident.TopicID{}) {
+	if id == (ident.TopicID{}) || apart(p.Name) {
 		return
 	}
 	g := a.run.ghost

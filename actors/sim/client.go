@@ -95,6 +95,12 @@ func newClient(r *run, p ClientPlan) *client {
 		c.versions[int16(kmsg.OffsetCommit)] = min(c.versions[int16(kmsg.OffsetCommit)], 9) // the last with names of topics
 		c.versions[int16(kmsg.OffsetFetch)] = min(c.versions[int16(kmsg.OffsetFetch)], 7)   // the last with one group
 		c.script = newCommitter(c)
+	case Classic, Modern:
+		c.script = newMember(c)
+	case Operator:
+		c.script = newOperator(c)
+	case Keyed:
+		c.script = newKeyed(c)
 	case Curious:
 		c.script = &curious{client: c}
 	case Hostile:

@@ -225,6 +225,3 @@ func (o *committer) holds(asked []*ghostPartition, topic string, number int32, o
 		c.sure, c.maybe = offset, slices.Clone(c.maybe[at+1:])
 	}
 }
-
-// internal tells that a topic is read and changed by the broker only.
-func internal(name string) bool { return name == "__consumer_offsets" }

@@ -318,12 +318,9 @@ func (s *consumer) part(d *reader, p *kmsg.FetchResponseTopicPartition, sent ide
 
 // outOfRange is right only when what is to be read next was deleted.
 func (s *consumer) outOfRange(d *reader) {
-	p := d.topic.partition(d.partition)
-	if d.topic.stable() && !d.topic.mayForget && d.next >= p.startMax && d.next <= p.high {
-		s.run.fail("what was read stays", "%s reads %s-%d at %d, which is out of range: the high watermark was %d, at most %d records were to be deleted", s.name, d.topic.name, d.partition, d.next, p.high, p.startMax)
+	if !d.mayBeOutOfRange(s.name) {
 		return
 	}
-	d.begun = false
 	s.readers = nil
 	s.looked = false
 	s.forget()

@@ -13,5 +13,11 @@
 //   - NodeClock: what a node takes for the time; it drifts, and jumps when it is set.
 //   - Network, End: streams of bytes between nodes and clients, and one side of one.
 //   - Weather: delays, sizes and buffers of the network.
+//   - member: a client that consumes in a group, by the classic protocol or that of
+//     KIP-848. Faults silence it, kill it, have it leave, or speak the other protocol.
+//   - hold: a partition in the hands of a member, as far as that knows. Nobody else is
+//     given it while the coordinator cannot have given the member up.
+//   - fold: the state that the records of a log make. A coordinator's is compared with
+//     what its log has on the disk, compacted or not, at random moments.
 //   - Stream: a named source of choices; two purposes never draw from the same one.
 package sim

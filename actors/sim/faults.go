@@ -27,11 +27,15 @@ const (
 	Noise                           // index files, producer snapshots and epoch files are full of noise at the next start
 	TruncateAnswer                  // the broker's side closes a connection when N bytes of an answer are written
 	Ask                             // the first administrator asks for what Rule says; see admin.told
+	Silence                         // client N, a member, does nothing, and then goes on as if nothing had happened
+	Quit                            // likewise, it leaves its group in order, and joins again
+	Die                             // likewise, it dies, and another process comes in its place
+	Move                            // likewise, the other process speaks the other protocol
 )
 
 var faultWords = []string{
 	"kill", "kill-at", "power", "power-at", "power-at-sync", "stop", "broken-disk", "full-disk", "slow-disk", "cut", "lose-answer", "hold", "wall-jump", "noise",
-	"truncate-answer", "ask",
+	"truncate-answer", "ask", "silence", "quit", "die", "move",
 }
 
 // String is the word of the kind in plans.
@@ -43,7 +47,7 @@ type FaultPlan struct {
 	Kind   FaultKind
 	At     time.Duration // from the begin of the workload
 	For    time.Duration // of those that last
-	N      int           // which operation, from then on; how many bytes of an answer
+	N      int           // which operation, from then on; how many bytes of an answer; the number of a client
 	Before string        // of Kill and Power: the Nth operation of this kind on a file like this, as in "sync *.log", is not done any more
 	Rule   string        // of a broken disk, see storetest.Injector; what to ask for
 	Room   int64         // of a full disk, in bytes
@@ -99,6 +103,8 @@ func (f *FaultPlan) tidy() {
 		t.N = f.N
 	case Ask:
 		t.Rule = f.Rule
+	case Silence, Quit, Die, Move:
+		t.N, t.For = f.N, f.For
 	case CutLine, LoseAnswer, Noise:
 	}
 	*f = t

@@ -98,13 +98,13 @@ func (c *checker) partition(p broker.PartitionState) error {
 		if err != nil {
 			return err
 		}
-		if next != ident.NoOffset && ident.Offset(base) != next && (!internal(p.Topic) || ident.Offset(base) < next) {
+		if next != ident.NoOffset && ident.Offset(base) != next && (!apart(p.Topic) || ident.Offset(base) < next) {
 			return fmt.Errorf("segment %d follows one that ends at %d", base, next)
 		}
 		if next == ident.NoOffset && ident.Offset(base) > p.Offsets.LogStart {
 			return fmt.Errorf("the first segment begins at %d, the log at %d", base, p.Offsets.LogStart)
 		}
-		s, err := c.segment(dir, ident.Offset(base), internal(p.Topic))
+		s, err := c.segment(dir, ident.Offset(base), apart(p.Topic))
 		if err != nil {
 			return fmt.Errorf("segment %d: %w", base, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/troupe-broker/troupe/actors/runtime"
 	"github.com/troupe-broker/troupe/cluster"
 	"github.com/troupe-broker/troupe/store/storetest"
+	"github.com/troupe-broker/troupe/wire/ident"
 )
 
 // dataDir is where the simulated broker keeps its data.
@@ -50,6 +51,8 @@ type host struct {
 	noise      uint64 // not 0: the next start finds noise in index files
 	noisy      bool   // there was noise
 	hits       int    // operations that the broken disk failed
+	folds      *rand.Rand
+	unserved   ident.Instant // when a coordinator was last seen without its groups
 }
 
 // countdown ends the process at an operation of the disk.
@@ -62,6 +65,7 @@ type countdown struct {
 
 func newHost(r *run) *host {
 	h := &host{run: r, node: r.world.NewNode("broker"), disk: storetest.NewDisk(r.plan.Seed), rand: r.world.Rand("disk"), rules: make(map[string]string)}
+	h.folds = r.world.Rand("folds")
 	h.disk.Writeback, h.disk.WholeSync, h.disk.Cold = r.plan.Disk.Writeback, r.plan.Disk.WholeSync, r.plan.Disk.Cold
 	h.disk.OnPoint, h.looks = h.point, r.world.Rand("looks")
 	r.world.run.Hold(h.held)
@@ -239,6 +243,9 @@ func (h *host) step() error {
 	clear(h.ports[len(live):])
 	h.ports = live
 	if err := h.inspection.Check(); err != nil {
+		return err
+	}
+	if err := h.checkGroups(); err != nil {
 		return err
 	}
 	select {

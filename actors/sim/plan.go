@@ -74,9 +74,15 @@ const (
 	Hostile                      // sends what no client should
 	Told                         // an administrator who does what the plan's Ask says, and nothing else
 	Committer                    // commits offsets of a group without members, and fetches them
+	Classic                      // a member of a group that speaks JoinGroup and SyncGroup, until a fault has it move
+	Modern                       // likewise, ConsumerGroupHeartbeat
+	Operator                     // describes and lists groups, fetches and deletes offsets, deletes groups
+	Keyed                        // writes keys to a compacted topic, and reads them
 )
 
-var clientWords = []string{"idempotent", "plain", "consumer", "admin", "curious", "hostile", "told", "committer"}
+var clientWords = []string{
+	"idempotent", "plain", "consumer", "admin", "curious", "hostile", "told", "committer", "classic", "modern", "operator", "keyed",
+}
 
 // String is the word of the kind in plans.
 func (k ClientKind) String() string { return clientWords[k] }
@@ -95,6 +101,12 @@ type ClientPlan struct {
 	Patience time.Duration
 	First    int32         // an idempotent producer's first sequence
 	Ahead    time.Duration // of a producer's timestamps
+
+	Group     string        // of a member
+	Instance  string        // of a static one
+	Topics    string        // that it reads, with commas
+	Session   time.Duration // timeouts of a member; the session of a modern one is the broker's
+	Rebalance time.Duration
 }
 
 // DiskPlan says what the disk is like when nothing is broken.
@@ -138,6 +150,8 @@ func NewPlan(seed uint64) *Plan {
 	p.planFaults(stream(seed, "plan/faults"))
 	p.planAimed(stream(seed, "plan/aimed"))
 	p.planRare(stream(seed, "plan/rare"))
+	p.planMembers(stream(seed, "plan/members"))
+	p.planKeyed(stream(seed, "plan/keyed"))
 	return p
 }
 

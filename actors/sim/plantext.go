@@ -124,6 +124,11 @@ func (c *ClientPlan) pairs() (list pairs) {
 	list.add("sessions", c.Sessions)
 	list.add("first", c.First)
 	list.add("ahead", c.Ahead)
+	list.add("group", c.Group)
+	list.add("instance", c.Instance)
+	list.add("topics", c.Topics)
+	list.add("session", c.Session)
+	list.add("rebalance", c.Rebalance)
 	return list
 }
 
@@ -202,7 +207,8 @@ func (p *Plan) parse(line string) error {
 		c.Kind, err = wordIn[ClientKind](clientWords, word)
 		v.read(map[string]any{
 			"number": &c.Number, "pause": &c.Pause, "patience": &c.Patience, "acks": &c.Acks, "inflight": &c.InFlight, "retry": &c.Retry, "size": &c.Size,
-			"codec": &c.Codec, "sessions": &c.Sessions, "first": &c.First, "ahead": &c.Ahead,
+			"codec": &c.Codec, "sessions": &c.Sessions, "first": &c.First, "ahead": &c.Ahead, "group": &c.Group, "instance": &c.Instance, "topics": &c.Topics,
+			"session": &c.Session, "rebalance": &c.Rebalance,
 		})
 		p.Clients = append(p.Clients, c)
 	case "fault":

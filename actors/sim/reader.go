@@ -60,6 +60,16 @@ func (d *reader) stale() bool { return d.era != d.topic.partition(d.partition).e
 // begin sets where the reading begins.
 func (d *reader) begin(start ident.Offset) { d.next, d.from, d.begun = start, start, true }
 
+// mayBeOutOfRange verifies that what is to be read next may have been deleted. The reading is over then.
+func (d *reader) mayBeOutOfRange(who string) bool {
+	p := d.topic.partition(d.partition)
+	if d.topic.stable() && !d.topic.mayForget && d.next >= p.startMax && d.next <= p.high {
+		d.run.fail("what was read stays", "%s reads %s-%d at %d, which is out of range: the high watermark was %d, at most %d records were to be deleted", who, d.topic.name, d.partition, d.next, p.high, p.startMax)
+		return false
+	}
+	return true
+}
+
 // take takes in the records of an answer: whole batches, the last of which may be cut off.
 func (d *reader) take(records []byte, high ident.Offset) {
 	d.high = high
@@ -164,7 +174,7 @@ func (r *run) topicsOf(m *kmsg.MetadataResponse, sent ident.Instant, all bool) [
 	listed := make(map[*ghostTopic]int)
 	for i := range m.Topics {
 		mt := &m.Topics[i]
-		if mt.ErrorCode != 0 || mt.Topic == nil || internal(*mt.Topic) {
+		if mt.ErrorCode != 0 || mt.Topic == nil || apart(*mt.Topic) {
 			continue
 		}
 		t := r.ghost.topic(*mt.Topic, ident.TopicID(mt.TopicID))

@@ -53,6 +53,7 @@ type run struct {
 	world   *World
 	host    *host
 	ghost   *ghost
+	groups  *ghostGroups
 	clients []*client
 	log     zerolog.Logger
 
@@ -79,6 +80,7 @@ func Run(p *Plan, o Options) *Outcome {
 	r.world.Trace = o.Trace
 	r.world.Net.Weather = p.Weather
 	r.ghost = newGhost(r)
+	r.groups = newGhostGroups(r)
 	r.host = newHost(r)
 	r.live()
 	return &Outcome{
@@ -186,13 +188,14 @@ func (r *run) live() {
 		})
 		for _, c := range left {
 			if r.violation != nil && !c.script.done() {
-				r.tell("%s is not done", c.name)
+				r.tell("%s is not done%s", c.name, stateOf(c.script))
 			}
 		}
 	}
 	finish(Admin, Told)
-	finish(Idempotent, Plain, Curious, Hostile, Committer)
+	finish(Idempotent, Plain, Curious, Hostile, Committer, Operator, Keyed)
 	finish(Consumer)
+	finish(Classic, Modern)
 	r.verify(1)
 	r.leave()
 	r.rest()
@@ -222,7 +225,11 @@ func (r *run) until(what string, limit time.Duration, done func() bool) {
 func (r *run) step() {
 	err := r.world.Step()
 	if err != nil && !errors.Is(err, ErrStill) {
-		r.fail("no actor fails", "%v", err)
+		stack := ""
+		if blames := r.world.run.Blames(); len(blames) > 0 {
+			stack = "\n" + string(blames[0].Stack)
+		}
+		r.fail("no actor fails", "%v%s", err, stack)
 		return
 	}
 	if err := r.host.step(); err != nil {
@@ -239,7 +246,7 @@ func (r *run) heal() {
 	r.healed = true
 	r.host.repairDisk()
 	r.host.disk.Capacity, r.host.slow, r.host.countdowns = 0, 0, nil
-	r.host.node.Clock.Jump(-r.host.node.Clock.offset) // a time server
+	r.groups.jumped(func() { r.host.node.Clock.Jump(-r.host.node.Clock.offset) }) // a time server
 	r.world.Net.Weather = FairWeather
 	for _, c := range r.clients {
 		r.world.Net.Hold(c.name, r.host.node.Name, false)

@@ -62,11 +62,17 @@ func (r *run) strike(f *FaultPlan) {
 		r.world.Net.Hold(c.name, h.node.Name, true)
 		r.lasts(f, func() { r.world.Net.Hold(c.name, h.node.Name, false) })
 	case WallJump:
-		h.node.Clock.Jump(f.Jump)
+		r.groups.jumped(func() { h.node.Clock.Jump(f.Jump) })
 	case Noise:
 		h.noise = f.Seed | 1
 	case Ask:
 		r.clients[0].script.(*admin).told(f.Rule)
+	case Silence, Quit, Die, Move:
+		for _, c := range r.clients {
+			if m, ok := c.script.(*member); ok && c.plan.Number == f.N {
+				m.struck(f)
+			}
+		}
 	}
 }
 

@@ -1,0 +1,191 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/troupe-broker/troupe/wire"
+	"github.com/troupe-broker/troupe/wire/ident"
+)
+
+// The classic protocol: whoever hears of a rebalance commits, gives up everything, and joins; the leader deals the partitions out in turn.
+
+const (
+	dealt        = "range" // the name of the only assignor
+	consumerType = "consumer"
+)
+
+// rejoin gives everything up, and joins again under its id.
+func (m *member) rejoin() {
+	m.commit(false)
+	m.forget()
+}
+
+func (m *member) join() {
+	req := kmsg.NewPtrJoinGroupRequest()
+	req.Group, req.MemberID, req.InstanceID, req.ProtocolType = m.ghost.name, m.id, m.instance(), consumerType
+	req.SessionTimeoutMillis, req.RebalanceTimeoutMillis = int32(m.plan.Session/time.Millisecond), int32(m.plan.Rebalance/time.Millisecond)
+	wants := kmsg.NewConsumerMemberMetadata()
+	wants.Version, wants.Topics, wants.Generation = 1, m.subscription(), -1
+	p := kmsg.NewJoinGroupRequestProtocol()
+	p.Name, p.Metadata = dealt, wants.AppendTo(nil)
+	req.Protocols = append(req.Protocols, p)
+	lives := m.lives
+	m.request(req, func(resp kmsg.Response) {
+		r := resp.(*kmsg.JoinGroupResponse)
+		if m.lives != lives || m.away {
+			return
+		}
+		if wire.ErrorCode(r.ErrorCode) == wire.MemberIDRequired {
+			m.id = r.MemberID
+			return
+		}
+		if !m.heard("JoinGroup", r.ErrorCode, wire.UnknownMemberID, wire.FencedInstanceID, wire.RebalanceInProgress, wire.GroupMaxSizeReached) {
+			return
+		}
+		m.id, m.epoch, m.syncs = r.MemberID, r.Generation, true
+		m.leads, m.crew, m.layout = r.LeaderID == r.MemberID, r.Members, "unknown"
+		m.deals = m.leads && !r.SkipAssignment
+		m.run.counted("member joins")
+	})
+}
+
+func (m *member) sync() {
+	req := kmsg.NewPtrSyncGroupRequest()
+	req.Group, req.Generation, req.MemberID, req.InstanceID = m.ghost.name, m.epoch, m.id, m.instance()
+	req.ProtocolType, req.Protocol = new(consumerType), new(dealt)
+	if m.deals {
+		req.GroupAssignment = m.deal()
+	}
+	sent, lives := m.now(), m.lives
+	m.request(req, func(resp kmsg.Response) {
+		r := resp.(*kmsg.SyncGroupResponse)
+		if m.lives != lives || m.away || !m.syncs {
+			return
+		}
+		if !m.heard("SyncGroup", r.ErrorCode, wire.UnknownMemberID, wire.FencedInstanceID, wire.RebalanceInProgress, wire.IllegalGeneration) {
+			return
+		}
+		m.syncs, m.confirmed, m.beats = false, sent, m.now()+ident.Instant(m.plan.Session/5)
+		m.assigned(r.MemberAssignment, sent)
+	})
+}
+
+// assigned takes in what the leader has dealt it.
+func (m *member) assigned(b []byte, sent ident.Instant) {
+	if len(b) == 0 {
+		return
+	}
+	a := kmsg.NewConsumerMemberAssignment()
+	if err := a.ReadFrom(b); err != nil {
+		m.run.fail("assignments are what the leader dealt", "%s: %v", m.name, err)
+		return
+	}
+	for _, at := range a.Topics {
+		i := slices.IndexFunc(m.topics, func(t *ghostTopic) bool { return t.name == at.Topic })
+		if i < 0 {
+			m.looked = false // it does not know the topic yet, and joins again when it does
+			m.forget()
+			return
+		}
+		for _, n := range at.Partitions {
+			if int(n) < len(m.topics[i].partitions) { // else the leader's topic is one that is gone
+				m.take(m.topics[i], n, sent)
+			}
+		}
+	}
+}
+
+// deal gives each member its share of the topics that it subscribes to.
+func (m *member) deal() []kmsg.SyncGroupRequestGroupAssignment {
+	subscribed := make([][]string, len(m.crew))
+	m.wanted = nil
+	for i := range m.crew {
+		wants := kmsg.NewConsumerMemberMetadata()
+		if err := wants.ReadFrom(m.crew[i].ProtocolMetadata); err != nil {
+			m.run.fail("the leader is told what members say", "%s: %v", m.name, err)
+		}
+		subscribed[i] = wants.Topics
+		m.wanted = append(m.wanted, wants.Topics...)
+	}
+	shares := make([]kmsg.ConsumerMemberAssignment, len(m.crew))
+	turn := 0
+	for _, t := range m.topics {
+		var who []int
+		for i := range m.crew {
+			if slices.Contains(subscribed[i], t.name) {
+				who = append(who, i)
+			}
+		}
+		for n := range t.partitions {
+			if len(who) == 0 {
+				break
+			}
+			s := &shares[who[turn%len(who)]]
+			turn++
+			if k := len(s.Topics); k == 0 || s.Topics[k-1].Topic != t.name {
+				at := kmsg.NewConsumerMemberAssignmentTopic()
+				at.Topic = t.name
+				s.Topics = append(s.Topics, at)
+			}
+			last := &s.Topics[len(s.Topics)-1]
+			last.Partitions = append(last.Partitions, int32(n))
+		}
+	}
+	out := make([]kmsg.SyncGroupRequestGroupAssignment, len(m.crew))
+	var told []string
+	m.layout = m.layoutNow()
+	for i := range m.crew {
+		out[i] = kmsg.NewSyncGroupRequestGroupAssignment()
+		out[i].MemberID, out[i].MemberAssignment = m.crew[i].MemberID, shares[i].AppendTo(nil)
+		told = append(told, fmt.Sprintf("%s %v", m.crew[i].MemberID, shares[i].Topics))
+	}
+	m.run.tell("%s leads generation %d of %s: %s", m.name, m.epoch, m.ghost.name, strings.Join(told, ", "))
+	return out
+}
+
+// layoutNow tells what there is to deal.
+func (m *member) layoutNow() string {
+	var b strings.Builder
+	for _, t := range m.topics {
+		if slices.Contains(m.wanted, t.name) {
+			fmt.Fprintf(&b, "%s:%d ", t.id, len(t.partitions))
+		}
+	}
+	return b.String()
+}
+
+func (m *member) heartbeat() {
+	req := kmsg.NewPtrHeartbeatRequest()
+	req.Group, req.Generation, req.MemberID, req.InstanceID = m.ghost.name, m.epoch, m.id, m.instance()
+	sent, lives, epoch := m.now(), m.lives, m.epoch
+	m.beats = sent + ident.Instant(m.plan.Session/5)
+	m.request(req, func(resp kmsg.Response) {
+		if m.lives != lives || m.epoch != epoch {
+			return
+		}
+		code := resp.(*kmsg.HeartbeatResponse).ErrorCode
+		if m.heard("Heartbeat", code, wire.UnknownMemberID, wire.FencedInstanceID, wire.RebalanceInProgress, wire.IllegalGeneration) && sent > m.run.host.unserved {
+			m.confirmed = sent // while groups are loaded, everybody's is granted
+		}
+	})
+}
+
+func (m *member) leaveClassic(id string) {
+	req := kmsg.NewPtrLeaveGroupRequest()
+	req.Group, req.MemberID = m.ghost.name, id
+	l := kmsg.NewLeaveGroupRequestMember()
+	l.MemberID, l.InstanceID = id, m.instance()
+	req.Members = append(req.Members, l)
+	m.request(req, func(resp kmsg.Response) {
+		r := resp.(*kmsg.LeaveGroupResponse)
+		m.run.allow(m.name, "LeaveGroup", r.ErrorCode, append(elsewhere, wire.NoError, wire.UnknownMemberID)...)
+		for _, l := range r.Members {
+			m.run.allow(m.name, "LeaveGroup", l.ErrorCode, wire.NoError, wire.UnknownMemberID, wire.FencedInstanceID)
+		}
+	})
+}
