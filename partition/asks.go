@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -231,10 +232,21 @@ func (m *Machine) keepAsk(c *Ask, out *Out) {
 		m.replyAsk(out, c.Request, wire.UnknownLeaderEpoch, c.From, c.From, 0)
 		return
 	}
+	old := &e.ask
+	if e.hasAsk && older(c.BrokerEpoch, old.BrokerEpoch, c.LeaderEpoch, old.LeaderEpoch, c.Generation, old.Generation) {
+		m.silence(out, c.Request)
+		return
+	}
 	if e.hasAsk {
-		m.silence(out, e.ask.Request)
+		m.silence(out, old.Request)
 	}
 	e.ask, e.hasAsk = *c, true
+}
+
+// older tells whether a message is of a former registration, leader epoch or generation
+// than another, in this order.
+func older(b, than ident.BrokerEpoch, e, thanE ident.LeaderEpoch, g, thanG ident.Generation) bool {
+	return cmp.Or(cmp.Compare(b, than), cmp.Compare(e, thanE), cmp.Compare(g, thanG)) < 0
 }
 
 // keepProgress keeps a report of a later leader epoch.
@@ -244,7 +256,15 @@ func (m *Machine) keepProgress(c *Progress, out *Out) {
 		out.note(Note{Kind: NoteStaleProgress, LeaderEpoch: c.LeaderEpoch})
 		return
 	}
-	e.progress, e.hasProgress = *c, true
+	old := &e.progress
+	if e.hasProgress && older(c.BrokerEpoch, old.BrokerEpoch, c.LeaderEpoch, old.LeaderEpoch, c.Generation, old.Generation) {
+		return
+	}
+	next := *c
+	if e.hasProgress && old.BrokerEpoch == c.BrokerEpoch && old.LeaderEpoch == c.LeaderEpoch && old.Generation == c.Generation {
+		next.End, next.Flushed = max(c.End, old.End), max(c.Flushed, old.Flushed)
+	}
+	e.progress, e.hasProgress = next, true
 }
 
 // takeEarly handles what came too early, when the metadata log has caught up. What is
