@@ -243,6 +243,33 @@ func TestHostileBytesCostLittle(t *testing.T) {
 	})
 }
 
+// What the gate of packets refuses never gets to the library: each of these alone is worth a note of the gate's.
+func TestGateOfPacketsStandsBeforeTheLibrary(t *testing.T) {
+	for name, packet := range map[string][]byte{
+		"too long":   labelled(append([]byte{msgPing}, make([]byte, packetBytesMax)...)),
+		"compressed": labelled(bomb(t)[:packetBytesMax/2]),
+		"user's":     labelled([]byte{8, 1, 2, 3}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				network := newNetwork(t)
+				b := network.start(network.options(member(1, "a")))
+				enemy := network.bind(netip.MustParseAddrPort("10.6.6.6:666"))
+				defer func() { _ = enemy.Close() }()
+				for range 3 {
+					if _, err := enemy.WriteTo(packet, net.UDPAddrFromAddrPort(b.address)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				synctest.Wait()
+				if texts := b.said(codeRefused); len(texts) != 1 || !strings.Contains(texts[0], "a gossip packet from 10.6.6.6 is refused") {
+					t.Errorf("%q, of %v", texts, b.noted())
+				}
+			})
+		})
+	}
+}
+
 func TestStreamsAreBoundedAndClosedByStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := newNetwork(t)
@@ -272,6 +299,12 @@ func TestStreamsAreBoundedAndClosedByStop(t *testing.T) {
 		if n := ends(open[:streamsMax]); n != 0 {
 			t.Errorf("%d of the first %d streams are closed", n, streamsMax)
 		}
+		b.g.Stop()
+		b.g.transport.mu.Lock()
+		if left := len(b.g.transport.streams); left != 0 {
+			t.Errorf("the library still has %d streams", left)
+		}
+		b.g.transport.mu.Unlock()
 		b.kill()
 		if n := ends(open[:streamsMax]); n != streamsMax {
 			t.Errorf("%d of %d streams are closed by the end", n, streamsMax)

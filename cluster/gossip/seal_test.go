@@ -177,11 +177,16 @@ func TestNamesThatAreAdvertisedAreLookedUp(t *testing.T) {
 		var brokers []*broker
 		for id := ident.BrokerID(1); id <= 2; id++ {
 			host := fmt.Sprintf("b%d.example", id)
-			net.name(host, fmt.Sprintf("10.0.0.%d", id))
+			net.name(host, "10.200.0.1", fmt.Sprintf("::ffff:10.0.0.%d", id), fmt.Sprintf("10.0.0.%d", id)) // the least one is advertised
 			o := net.options(member(id, "a"), "b1.example:9094")
 			o.Advertise = host + ":9094"
 			brokers = append(brokers, net.startAt(o, o.Self.Peer))
 		}
 		within(t, RejoinInterval, "they see each other", func() bool { return allSee(brokers...) })
+		for i, b := range brokers {
+			if o := brokers[1-i]; b.states()[o.self.Name()].Member.Address != o.address {
+				t.Errorf("%s is told to be at %s", o.self.Name(), b.states()[o.self.Name()].Member.Address)
+			}
+		}
 	})
 }

@@ -309,3 +309,82 @@ func TestUnreachableSeedIsNotedAgainAfterItAnswered(t *testing.T) {
 		}
 	})
 }
+
+// Seeds and registered brokers may be many and all dead; each is tried, never too many in one go, and never the broker itself.
+func TestRejoinTriesAllInTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newNetwork(t)
+		b := net.start(net.options(member(1, "cluster-a"), "10.0.0.1:9094", "10.0.0.2:9094", "10.0.0.2:9094"))
+		peers := []Peer{{Broker: 1, Address: "10.0.0.1:9094"}}
+		want := map[netip.AddrPort]int{netip.MustParseAddrPort("10.0.0.2:9094"): 1}
+		for id := ident.BrokerID(3); id < 23; id++ {
+			peers = append(peers, Peer{Broker: id, Address: fmt.Sprintf("10.0.0.%d:9094", id)})
+			want[netip.MustParseAddrPort(peers[len(peers)-1].Address)] = 1
+		}
+		synctest.Wait() // its first attempt, at the one seed, is over
+		b.contacts()
+		tried := map[netip.AddrPort]int{}
+		for range 3 {
+			if answered := b.g.Rejoin(t.Context(), peers); answered != 0 {
+				t.Errorf("%d of nobody have answered", answered)
+			}
+			whom := b.contacts()
+			if len(whom) > contactsMax {
+				t.Errorf("%d contacts in one go", len(whom))
+			}
+			for _, a := range whom {
+				tried[a]++
+			}
+		}
+		for a := range want {
+			if tried[a] == 0 {
+				t.Errorf("%s was not tried in three goes", a)
+			}
+		}
+		for a := range tried {
+			if want[a] == 0 {
+				t.Errorf("%s was tried", a)
+			}
+		}
+	})
+}
+
+func TestStrangersGetAnotherChanceWithEachRejoin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newNetwork(t)
+		b := net.start(net.options(member(1, "cluster-a")))
+		synctest.Wait()
+		late := member(500, "cluster-a")
+		for id := ident.BrokerID(2); id < 2+strangersMax; id++ {
+			m := member(id, "cluster-a")
+			if err := b.g.roster.admit(m.Name(), encoded(t, m), somewhere); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := b.g.roster.admit(late.Name(), encoded(t, late), somewhere); err == nil {
+			t.Error("one stranger too many is let in")
+		}
+		b.g.Rejoin(t.Context(), nil)
+		if err := b.g.roster.admit(late.Name(), encoded(t, late), somewhere); err != nil {
+			t.Errorf("after a Rejoin: %v", err)
+		}
+	})
+}
+
+// Stop does not wait for a network that swallows everything.
+func TestStopEndsDialsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newNetwork(t)
+		net.setCut(func(netip.AddrPort, netip.AddrPort) bool { return true })
+		b := net.start(net.options(member(1, "cluster-a"), "10.0.0.2:9094"))
+		synctest.Wait()
+		if len(b.contacts()) != 1 {
+			t.Fatal("it does not dial")
+		}
+		before := time.Now()
+		b.kill()
+		if took := time.Since(before); took != 0 {
+			t.Errorf("the end took %v by the fake clock", took)
+		}
+	})
+}

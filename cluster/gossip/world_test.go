@@ -24,6 +24,7 @@ type network struct {
 	running []*broker // of the test's own goroutine
 	names   map[string][]netip.Addr
 	cut     func(from, to netip.AddrPort) bool
+	dialled [][2]netip.AddrPort              // who dialled whom, in order
 	deaf    bool                             // no packet arrives, streams do
 	peek    func(packet []byte, stream bool) // called with mu held
 }
@@ -166,6 +167,20 @@ func (s *socket) WriteTo(p []byte, to net.Addr) (int, error) {
 	return len(p), nil
 }
 
+// contacts returns whom the broker has dialled since the last call.
+func (b *broker) contacts() []netip.AddrPort {
+	b.network.mu.Lock()
+	defer b.network.mu.Unlock()
+	var whom []netip.AddrPort
+	for _, d := range b.network.dialled {
+		if d[0] == b.address {
+			whom = append(whom, d[1])
+		}
+	}
+	b.network.dialled = nil
+	return whom
+}
+
 func (n *network) look(p []byte, stream bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -199,6 +214,7 @@ func (s *socket) dial(ctx context.Context, address string) (net.Conn, error) {
 	}
 	s.network.mu.Lock()
 	there := s.network.hosts[to]
+	s.network.dialled = append(s.network.dialled, [2]netip.AddrPort{s.address, to})
 	silent := s.network.cut(s.address, to) || s.frozen != nil || (there != nil && there.frozen != nil)
 	s.network.mu.Unlock()
 	if silent {
