@@ -56,6 +56,12 @@
 // brokers, Pull from observers. CreateTopics, DeleteTopics, CreatePartitions, AlterConfigs, IncrementalAlterConfigs, ElectLeaders, UpdateFeatures,
 // AllocateProducerIDs and DescribeQuorum come from clients and brokers by way of the handlers.
 //
+// # Becoming a cluster, and following one
+//
+// Founding is the machine of a broker without a cluster: with N-1 others it promises a cluster and its voters, all on stable storage, before Raft starts
+// anywhere; or it finds a cluster and joins it. Observer is the machine of a broker without a vote: it pulls committed entries from any voter. Commands from
+// other brokers travel as EncodeCommand writes them, answers as EncodeReply does.
+//
 // # Timers
 //
 // All timers of membership, with the names Kafka has for them. Nothing that must not happen depends on one of them.
