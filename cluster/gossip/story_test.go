@@ -106,6 +106,25 @@ func TestBrokerThatIsFrozenForASecondIsNotDead(t *testing.T) {
 	})
 }
 
+// Who hears nobody confirm its suspicion waits four times as long, because it may be the one that is cut off.
+func TestBrokerThatIsCutOffTakesItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newNetwork(t)
+		brokers := crowd(t, net, 5)
+		pass(time.Minute)
+		net.isolate(brokers[4])
+		before := time.Now()
+		dead := func() bool {
+			return slices.ContainsFunc(brokers[:4], func(b *broker) bool { return brokers[4].is(b, Dead) })
+		}
+		const unconfirmed = suspicionMaxTimeoutMult * suspicionMult * probeInterval
+		within(t, unconfirmed+5*probeInterval, "it calls somebody dead", dead)
+		if took := time.Since(before); took < unconfirmed {
+			t.Errorf("after %v", took)
+		}
+	})
+}
+
 func TestSplitHealsByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
