@@ -58,10 +58,17 @@ func metadataOf(protocols []coord.Protocol, name string) []byte {
 // has nothing any more is forgotten.
 func (s *Shard) settle(now coord.Now, g *group, out *coord.Out) {
 	if g.consumer != nil && g.consumer.Downgradable(&s.cfg) {
+		protocols := make(map[string][]coord.Protocol, g.consumer.Len())
+		for _, id := range g.consumer.Members() {
+			protocols[id] = g.consumer.Protocols(id)
+		}
 		gen := g.consumer.Downgrade(now, s.topics, out)
 		g.consumer = nil
 		g.classic = classic.New(g.name)
 		g.classic.Apply(gen)
+		for id, list := range protocols {
+			g.classic.Support(id, list)
+		}
 		out.Propose(&records.GroupMetadata{Group: g.name, Value: gen})
 		out.Note(coord.Note{Kind: coord.NoteConverted, Group: g.name, Text: typeClassic})
 		g.classic.Loaded(now, &s.cfg, out) // it rebalances

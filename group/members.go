@@ -49,8 +49,11 @@ func (s *Shard) sync(now coord.Now, id ident.RequestID, c *coord.Sync, out *coor
 	case g != nil && g.consumer != nil:
 		g.consumer.ClassicSync(now, &s.cfg, s.topics, id, c, out)
 		s.settle(now, g, out)
+	case g != nil && g.classic != nil && s.overweight(g.classic.AddsSync(c)):
+		out.Reply(id, &coord.SyncReply{Code: wire.GroupMaxSizeReached})
 	case g != nil && g.classic != nil:
 		g.classic.Sync(now, &s.cfg, id, c, out)
+		s.weigh(g)
 	default:
 		out.Reply(id, &coord.SyncReply{Code: wire.UnknownMemberID})
 	}

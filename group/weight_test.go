@@ -2,6 +2,7 @@ package group_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,6 +39,9 @@ func (s *scales) ask(c coord.Command) wire.ErrorCode {
 			return a.Code
 		}
 		if a, ok := r.Answer.(*coord.ConsumerHeartbeatReply); ok {
+			return a.Code
+		}
+		if a, ok := r.Answer.(*coord.SyncReply); ok {
 			return a.Code
 		}
 		if a, ok := r.Answer.(*coord.LeaveReply); ok {
@@ -124,6 +128,125 @@ func TestWhatMembersMakeAShardKeepIsBounded(t *testing.T) {
 	s.shard.Tick(s.now, &s.out)
 	if code := s.join("g-0", "", 1000, 0); code != wire.MemberIDRequired {
 		t.Errorf("when they have been forgotten: %v", code)
+	}
+}
+
+// TestWhatALeaderDecidesIsWeighed: what a leader gives others is a client's to choose, too.
+func TestWhatALeaderDecidesIsWeighed(t *testing.T) {
+	s := newScales()
+	s.join("g", "", 1, 10)
+	s.now.Mono += 10_000_000_000
+	s.shard.Tick(s.now, &s.out) // the first wait is over
+	sync := func(size int) wire.ErrorCode {
+		return s.ask(&coord.Sync{Group: "g", Member: "m-1", Generation: 1, Assignments: []coord.MemberAssignment{
+			{Member: "m-1", Assignment: make([]byte, size)}, {Member: "nobody", Assignment: make([]byte, 1<<20)},
+		}})
+	}
+	if code := sync(70_000); code != wire.GroupMaxSizeReached {
+		t.Errorf("more than all may have: %v", code)
+	}
+	if code := sync(50_000); code != wire.NoError {
+		t.Errorf("what is left: %v", code)
+	}
+	if code := s.join("h", "", 2, 20_000); code != wire.GroupMaxSizeReached {
+		t.Errorf("another group, when that has been given: %v", code)
+	}
+	if code := s.ask(&coord.Leave{Group: "g", Members: []coord.LeavingMember{{Member: "m-1"}}}); code != wire.NoError {
+		t.Errorf("leave: %v", code)
+	}
+	if code := s.join("h", "", 2, 20_000); code != wire.NoError {
+		t.Errorf("when it has gone: %v", code)
+	}
+}
+
+// TestWhoMembersAreIsWeighed fills a shard by each of the words that a client may choose, up to 32 KiB each.
+func TestWhoMembersAreIsWeighed(t *testing.T) {
+	long := func(i int) string { return fmt.Sprintf("%s-%d", strings.Repeat("x", 8000), i) }
+	classic := func(set func(c *coord.Join, i int)) func(i int) coord.Command {
+		return func(i int) coord.Command {
+			c := &coord.Join{
+				Group: "g", NewMember: fmt.Sprintf("m-%d", i), ProtocolType: "consumer", SessionTimeout: 60_000, RebalanceTimeout: 60_000,
+				Protocols: []coord.Protocol{{Name: "range"}},
+			}
+			set(c, i)
+			return c
+		}
+	}
+	newer := func(set func(c *coord.ConsumerHeartbeat, i int)) func(i int) coord.Command {
+		return func(i int) coord.Command {
+			c := &coord.ConsumerHeartbeat{Group: "c", Member: fmt.Sprintf("m-%d", i), RebalanceTimeout: 60_000, Topics: []string{}, Owned: []coord.TopicPartitions{}}
+			set(c, i)
+			return c
+		}
+	}
+	for name, ask := range map[string]func(i int) coord.Command{
+		"classic, member id": classic(func(c *coord.Join, i int) { c.NewMember = long(i) }),
+		"classic, pending":   classic(func(c *coord.Join, i int) { c.NewMember, c.RequireKnownMember = long(i), true }),
+		"classic, instance":  classic(func(c *coord.Join, i int) { c.Instance = long(i) }),
+		"classic, client id": classic(func(c *coord.Join, i int) { c.Client.ID = long(i) }),
+		"member id":          newer(func(c *coord.ConsumerHeartbeat, i int) { c.Member = long(i) }),
+		"instance":           newer(func(c *coord.ConsumerHeartbeat, i int) { c.Instance = new(long(i)) }),
+		"rack":               newer(func(c *coord.ConsumerHeartbeat, i int) { c.Rack = new(long(i)) }),
+		"client id":          newer(func(c *coord.ConsumerHeartbeat, i int) { c.Client.ID = long(i) }),
+	} {
+		s := newScales()
+		n := 0
+		for ; n < 100; n++ {
+			if code := s.ask(ask(n)); code == wire.GroupMaxSizeReached {
+				break
+			}
+		}
+		if n < 3 || n > 8 {
+			t.Errorf("%s: %d members of 8000 bytes found room", name, n)
+		}
+	}
+}
+
+// TestWhatPatternsMatchIsWeighed: a pattern of a few bytes may match every topic.
+func TestWhatPatternsMatchIsWeighed(t *testing.T) {
+	s := newScales()
+	topics := &crowd{}
+	for i := range 100 {
+		topics.all = append(topics.all, coord.Topic{Name: fmt.Sprintf("%s-%03d", strings.Repeat("t", 100), i), ID: ident.TopicID{byte(i), 1}, Partitions: 1})
+	}
+	s.ask(&coord.TopicsChanged{Topics: topics})
+	n := 0
+	for ; n < 100; n++ {
+		if code := s.ask(&coord.ConsumerHeartbeat{
+			Group: "c", Member: fmt.Sprintf("m-%d", n), RebalanceTimeout: 60_000, Regex: new(fmt.Sprintf(".*|%d", n)), Owned: []coord.TopicPartitions{},
+		}); code == wire.GroupMaxSizeReached {
+			break
+		}
+	}
+	if n < 2 || n > 6 {
+		t.Errorf("%d patterns that match 10 KB of names each found room", n)
+	}
+}
+
+// crowd is a cluster of topics, by name.
+type crowd struct{ all []coord.Topic }
+
+func (c *crowd) ByName(name string) (coord.Topic, bool) {
+	i := slices.IndexFunc(c.all, func(t coord.Topic) bool { return t.Name == name })
+	if i < 0 {
+		return coord.Topic{}, false
+	}
+	return c.all[i], true
+}
+
+func (c *crowd) ByID(id ident.TopicID) (coord.Topic, bool) {
+	i := slices.IndexFunc(c.all, func(t coord.Topic) bool { return t.ID == id })
+	if i < 0 {
+		return coord.Topic{}, false
+	}
+	return c.all[i], true
+}
+
+func (c *crowd) Each(visit func(coord.Topic) bool) {
+	for _, t := range c.all {
+		if !visit(t) {
+			return
+		}
 	}
 }
 

@@ -61,7 +61,7 @@ func (v *topicsView) Each(visit func(coord.Topic) bool) {
 }
 
 func (v *topicsView) show(t *cluster.Topic) coord.Topic {
-	out := coord.Topic{Name: t.Name, ID: t.ID, Partitions: int32(len(t.Partitions)), Internal: t.Internal()}
+	out := coord.Topic{Name: t.Name, ID: t.ID, Partitions: int32(len(t.Partitions))}
 	if !v.racks {
 		return out
 	}
@@ -96,7 +96,7 @@ func (r *rootActor) configOf(image *cluster.Image) (*config.GroupValues, *coord.
 	c.ConsumerSizeMax, c.Assignors, c.MigrationUp, c.MigrationDown, c.RegexRefreshInterval = v.ConsumerSizeMax, v.Assignors, v.MigrateUp, v.MigrateDown, v.RegexRefreshMs
 	c.Consumer = coord.ConsumerConfig{SessionTimeout: v.SessionMs.Value, HeartbeatInterval: v.HeartbeatMs.Value, AssignmentInterval: v.AssignmentInterval.Value}
 	c.OffsetsRetention, c.OffsetsCheckInterval = v.RetentionMs, v.RetentionCheckMs
-	c.OffsetMetadataMax, c.OffsetsCommitTimeout = v.MetadataBytesMax, v.CommitTimeoutMs
+	c.OffsetMetadataMax = v.MetadataBytesMax
 	stack := image.Stack("", r.shared.identity.Broker, r.shared.static)
 	for res := range image.ConfigResources(config.GroupResource) {
 		stack.Override = image.Configs(res)

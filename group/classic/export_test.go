@@ -142,6 +142,16 @@ func (g *Group) Check(timers *coord.Timers) error {
 	case g.state == CompletingRebalance && !g.leader.owesSync:
 		return fmt.Errorf("%v, and nobody waits for the leader", g.state)
 	}
+	said := 0
+	for _, m := range g.members {
+		said += m.size()
+	}
+	for id := range g.pending {
+		said += len(id)
+	}
+	if said != g.said && g.state != Dead {
+		return fmt.Errorf("the members say %d bytes, counted %d", said, g.said)
+	}
 	for id := range g.pending {
 		if _, set := timers.Due(g.memberKey(coord.TimerPending, id)); !set {
 			return fmt.Errorf("pending member %s has no timer", id)

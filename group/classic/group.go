@@ -29,7 +29,7 @@ type Group struct {
 	byID      map[string]*member
 	static    map[string]*member // by instance
 	supported map[string]int     // how many members support a protocol; no zeros
-	said      int                // bytes of what the members support
+	said      int                // bytes of what the members and the pending ones say, and are given
 	awaiting  int                // members with a parked Join
 	owing     int                // members that owe a sync
 
@@ -40,6 +40,7 @@ type Group struct {
 
 	topics      map[string]struct{} // what the members subscribe to
 	topicsKnown bool                // false: not consumers, or their subscriptions cannot be read
+	topicsSize  int                 // of topics, in bytes
 }
 
 // New makes a group that has nothing.

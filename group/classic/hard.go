@@ -98,6 +98,7 @@ func (g *Group) Drop(code wire.ErrorCode, out *coord.Out) {
 		g.disarm(m, out)
 	}
 	for id := range g.pending {
+		g.said -= len(id)
 		out.Timers.Cancel(g.memberKey(coord.TimerPending, id))
 	}
 	g.settleAll(out)

@@ -79,6 +79,7 @@ func (g *Group) add(m *member, protocolType string) {
 		g.static[m.instance] = m
 	}
 	g.count(m.protocols, 1)
+	g.said += m.size()
 	if g.leader == nil {
 		g.leader = m
 	}
@@ -92,6 +93,7 @@ func (g *Group) remove(m *member, out *coord.Out) {
 		delete(g.static, m.instance)
 	}
 	g.count(m.protocols, -1)
+	g.said -= m.size()
 	g.unpark(m)
 	g.settle(m)
 	g.disarm(m, out)
@@ -112,6 +114,7 @@ func (g *Group) replace(old *member, id string, client coord.Client, out *coord.
 		id: id, instance: old.instance, client: client, rebalanceTimeout: old.rebalanceTimeout, sessionTimeout: old.sessionTimeout,
 		protocols: old.protocols, assignment: old.assignment, owesSync: old.owesSync,
 	}
+	g.said += m.size() - old.size()
 	g.members[slices.Index(g.members, old)] = m
 	delete(g.byID, old.id)
 	g.byID[id] = m
@@ -124,15 +127,34 @@ func (g *Group) replace(old *member, id string, client coord.Client, out *coord.
 
 // update takes what a member says anew.
 func (g *Group) update(m *member, c *coord.Join, protocols []coord.Protocol) {
+	g.support(m, protocols)
+	m.rebalanceTimeout, m.sessionTimeout = c.RebalanceTimeout, c.SessionTimeout
+}
+
+// Support says what a member supports beside the protocol of a generation that was applied, in order of preference.
+func (g *Group) Support(id string, protocols []coord.Protocol) {
+	if m := g.byID[id]; m != nil && len(protocols) > 0 {
+		g.support(m, distinct(protocols))
+	}
+}
+
+// support takes what a member supports now.
+func (g *Group) support(m *member, protocols []coord.Protocol) {
+	g.said -= m.size()
 	g.count(m.protocols, -1)
 	m.protocols = protocols
 	g.count(m.protocols, 1)
-	m.rebalanceTimeout, m.sessionTimeout = c.RebalanceTimeout, c.SessionTimeout
+	g.said += m.size()
+}
+
+// give takes what was decided for a member.
+func (g *Group) give(m *member, assignment []byte) {
+	g.said += len(assignment) - len(m.assignment)
+	m.assignment = assignment
 }
 
 // count adds n to the members that support each protocol.
 func (g *Group) count(protocols []coord.Protocol, n int) {
-	g.said += n * sizeOf(protocols)
 	for i := range protocols {
 		name := protocols[i].Name
 		if g.supported[name] += n; g.supported[name] == 0 {

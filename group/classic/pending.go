@@ -49,6 +49,7 @@ func (g *Group) addPending(now coord.Now, c *coord.Join, out *coord.Out) {
 	}
 	g.waiting.push(c.NewMember, g.pending)
 	g.pending[c.NewMember] = struct{}{}
+	g.said += len(c.NewMember)
 	out.Timers.Set(g.memberKey(coord.TimerPending, c.NewMember), now.Mono+ident.Instant(c.SessionTimeout)*millisecond)
 }
 
@@ -58,6 +59,7 @@ func (g *Group) forgetPending(id string, out *coord.Out) bool {
 		return false
 	}
 	delete(g.pending, id)
+	g.said -= len(id)
 	out.Timers.Cancel(g.memberKey(coord.TimerPending, id))
 	return true
 }

@@ -45,7 +45,7 @@ func (g *Group) rebalance(now coord.Now, cfg *coord.Config, reason string, out *
 func (g *Group) prepare(now coord.Now, cfg *coord.Config, reason string, out *coord.Out) {
 	if g.state == CompletingRebalance {
 		for _, m := range g.members {
-			m.assignment = nil
+			g.give(m, nil)
 			if g.answerSync(m, &coord.SyncReply{Code: wire.RebalanceInProgress}, out) {
 				g.alive(now, m, out)
 			}

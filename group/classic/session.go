@@ -87,7 +87,10 @@ func (g *Group) expel(m *member, out *coord.Out) {
 
 // pendingDue forgets a pending member that did not come.
 func (g *Group) pendingDue(now coord.Now, id string, out *coord.Out) {
-	delete(g.pending, id)
+	if _, ok := g.pending[id]; ok {
+		delete(g.pending, id)
+		g.said -= len(id)
+	}
 	if g.state == PreparingRebalance && g.allJoined() {
 		g.complete(now, out)
 	}

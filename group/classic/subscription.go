@@ -17,21 +17,22 @@ func (g *Group) Subscribed(topic string) bool {
 
 // resubscribe reads the subscriptions of all members.
 func (g *Group) resubscribe() {
-	g.topics, g.topicsKnown = nil, false
+	g.topics, g.topicsKnown, g.topicsSize = nil, false, 0
 	if g.protocolType != ConsumerProtocol {
 		return
 	}
-	topics := map[string]struct{}{}
+	topics, size := map[string]struct{}{}, 0
 	for _, m := range g.members {
 		if !eachTopic(m.metadata(g.protocol), func(topic []byte) {
 			if _, ok := topics[string(topic)]; !ok {
 				topics[string(topic)] = struct{}{}
+				size += topicWeight + len(topic)
 			}
 		}) {
 			return
 		}
 	}
-	g.topics, g.topicsKnown = topics, true
+	g.topics, g.topicsKnown, g.topicsSize = topics, true, size
 }
 
 // otherTopics tells whether two subscriptions of consumers name different topics. What cannot be read differs from nothing.

@@ -59,11 +59,11 @@ func differ(a, b string) bool { return a != "" && b != "" && a != b }
 // assign takes what the leader decided, writes it down, and tells all who wait. Members it forgot have nothing; others than members are passed over.
 func (g *Group) assign(now coord.Now, assignments []coord.MemberAssignment, out *coord.Out) {
 	for _, m := range g.members {
-		m.assignment = nil
+		g.give(m, nil)
 	}
 	for i := range assignments {
 		if m := g.byID[assignments[i].Member]; m != nil {
-			m.assignment = assignments[i].Assignment
+			g.give(m, assignments[i].Assignment)
 		}
 	}
 	g.enter(now, Stable)

@@ -1,14 +1,23 @@
 package classic
 
-import "github.com/troupe-broker/troupe/group/coord"
+import (
+	"github.com/troupe-broker/troupe/group/coord"
+	"github.com/troupe-broker/troupe/wire"
+)
 
 // What a member costs beside what it says, in bytes and about.
 const (
 	memberWeight   = 512 // a pending one too
 	protocolWeight = 64  // and one of its protocols
+	topicWeight    = 48  // and one of the topics that the group is subscribed to
 )
 
-// sizeOf is what a member says, in bytes.
+// size is what a member says and is given, in bytes.
+func (m *member) size() int {
+	return len(m.id) + len(m.instance) + len(m.client.ID) + len(m.client.Host) + len(m.assignment) + sizeOf(m.protocols)
+}
+
+// sizeOf is what protocols take, in bytes.
 func sizeOf(protocols []coord.Protocol) int {
 	n := 0
 	for i := range protocols {
@@ -18,10 +27,18 @@ func sizeOf(protocols []coord.Protocol) int {
 }
 
 // Weight is about what the members make the group keep, in bytes.
-func (g *Group) Weight() int { return g.said + memberWeight*(len(g.members)+len(g.pending)) }
+func (g *Group) Weight() int {
+	return g.said + g.topicsSize + memberWeight*(len(g.members)+len(g.pending))
+}
 
 // Size is what a group would keep of who joins as a new member.
-func Size(c *coord.Join) int { return memberWeight + sizeOf(c.Protocols) }
+func Size(c *coord.Join) int {
+	name := c.Member
+	if name == "" {
+		name = c.NewMember
+	}
+	return memberWeight + len(name) + len(c.Instance) + len(c.Client.ID) + len(c.Client.Host) + sizeOf(c.Protocols)
+}
 
 // Adds is by how much a Join would make that more. Somebody who says no more than before adds nothing.
 func (g *Group) Adds(c *coord.Join) int {
@@ -32,9 +49,32 @@ func (g *Group) Adds(c *coord.Join) int {
 	}
 	switch _, pending := g.pending[c.Member]; {
 	case m != nil:
-		before = memberWeight + sizeOf(m.protocols)
+		before = memberWeight + m.size() - len(m.assignment)
 	case pending:
-		before = memberWeight
+		before = memberWeight + len(c.Member)
 	}
 	return Size(c) - before
+}
+
+// AddsSync is by how much a Sync would make it more: the leader's, when it says what everybody is given.
+func (g *Group) AddsSync(c *coord.Sync) int {
+	if !g.decides(c) {
+		return 0
+	}
+	n := 0
+	for _, m := range g.members {
+		n -= len(m.assignment)
+	}
+	for i := range c.Assignments {
+		if g.byID[c.Assignments[i].Member] != nil {
+			n += len(c.Assignments[i].Assignment)
+		}
+	}
+	return n
+}
+
+// decides tells whether a Sync is the leader's that ends a rebalance.
+func (g *Group) decides(c *coord.Sync) bool {
+	m, code := g.checkSync(c)
+	return code == wire.NoError && m == g.leader && g.state == CompletingRebalance
 }

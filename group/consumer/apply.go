@@ -29,12 +29,14 @@ func (g *Group) Apply(e records.Entry) {
 		m.target = e.Value
 		g.tidy(m)
 	case *records.Regex:
-		if e.Value == nil {
+		if old := g.regexes[e.Pattern]; old != nil {
+			g.said -= regexSize(e.Pattern, old)
 			delete(g.regexes, e.Pattern)
-			delete(g.compiled, e.Pattern)
-			return
 		}
-		g.regexes[e.Pattern] = e.Value
+		if e.Value != nil {
+			g.said += regexSize(e.Pattern, e.Value)
+			g.regexes[e.Pattern] = e.Value
+		}
 	case *records.OffsetCommit, *records.GroupMetadata, *records.PartitionMetadata:
 	}
 }
@@ -81,7 +83,7 @@ func (g *Group) tidy(m *member) {
 }
 
 func (g *Group) forget(m *member) {
-	g.said -= sizeOf(m.sub)
+	g.said -= sizeOf(m.id, m.sub)
 	g.tally.add(m.sub, -1)
 	g.ids = remove(g.ids, m.id)
 	if m.sub.Instance != nil && g.statics[*m.sub.Instance] == m.id {
@@ -98,7 +100,7 @@ func (g *Group) forget(m *member) {
 }
 
 func (g *Group) remember(m *member) {
-	g.said += sizeOf(m.sub)
+	g.said += sizeOf(m.id, m.sub)
 	g.tally.add(m.sub, 1)
 	g.ids = insert(g.ids, m.id)
 	if m.sub.Instance != nil {
@@ -214,7 +216,7 @@ func (g *Group) Delete(out *coord.Out) {
 	}
 	g.cancel(coord.TimerAssign, out)
 	g.cancel(coord.TimerRegex, out)
-	g.assigning, g.resolving = false, false
+	g.assigning, g.resolving, g.under = false, false, resolution{}
 }
 
 // drop writes the tombstones of a member and stops its timers.

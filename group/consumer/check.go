@@ -110,14 +110,26 @@ func (g *Group) checkCounts() error {
 }
 
 func (g *Group) checkRegexes() error {
+	said := 0
+	for _, id := range g.ids {
+		said += sizeOf(id, g.members[id].sub)
+	}
+	for pattern, resolved := range g.regexes {
+		said += regexSize(pattern, resolved)
+	}
+	if said != g.said {
+		return fmt.Errorf("members and patterns take %d bytes, counted %d", said, g.said)
+	}
 	patterns := g.patterns()
 	for pattern := range g.regexes {
 		if _, ok := slices.BinarySearch(patterns, pattern); !ok {
 			return fmt.Errorf("nobody subscribes to the pattern %q", pattern)
 		}
 	}
-	if len(patterns) != len(g.regexes) {
-		return fmt.Errorf("%d patterns, %d are resolved", len(patterns), len(g.regexes))
+	for _, pattern := range patterns {
+		if g.regexes[pattern] == nil && !slices.Contains(g.under.patterns, pattern) {
+			return fmt.Errorf("the pattern %q is not resolved, and is not going to be", pattern)
+		}
 	}
 	return nil
 }

@@ -317,7 +317,7 @@ func (a *args) allUsed() {
 	}
 }
 
-// topics reads lines of the form "name partitions [life=2] [internal]".
+// topics reads lines of the form "name partitions [life=2]".
 func (a *args) topics() topicView {
 	var v topicView
 	for line := range strings.Lines(a.d.Input) {
@@ -328,8 +328,6 @@ func (a *args) topics() topicView {
 				t.Name = f
 			case i == 1:
 				t.Partitions = number(a, f)
-			case f == "internal":
-				t.Internal = true
 			default:
 				life = int(number(a, strings.TrimPrefix(f, "life=")))
 			}

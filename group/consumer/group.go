@@ -1,7 +1,6 @@
 package consumer
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -26,15 +25,15 @@ type Group struct {
 	holders   map[partition]*member // who holds a partition, assigned or pending revocation; in the middle of a load it may be wrong
 	unsettled int                   // members that are not stable at the target epoch; those that have left for a while do not count
 	classics  int                   // members that speak the classic protocol
-	said      int                   // bytes of the subscriptions
+	said      int                   // bytes of the subscriptions, and of what the patterns match
 	tally     tally                 // what they want
 
 	// Soft state.
-	compiled  map[string]*regexp.Regexp // of the subscribed patterns
-	refreshed ident.Millis              // when the patterns were last resolved
-	assigning bool                      // TimerAssign is set
-	awaited   int32                     // the group epoch for which it was set
-	resolving bool                      // TimerRegex is set
+	refreshed ident.Millis // when the patterns were last resolved
+	under     resolution   // what is still to be done of it
+	assigning bool         // TimerAssign is set
+	awaited   int32        // the group epoch for which it was set
+	resolving bool         // TimerRegex is set
 }
 
 // partition names a partition.
@@ -63,7 +62,7 @@ type member struct {
 func New(id string) *Group {
 	return &Group{
 		id: id, members: make(map[string]*member), regexes: make(map[string]*records.Resolved), statics: make(map[string]string),
-		holders: make(map[partition]*member), compiled: make(map[string]*regexp.Regexp), tally: newTally(),
+		holders: make(map[partition]*member), tally: newTally(),
 	}
 }
 

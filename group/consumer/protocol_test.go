@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/troupe-broker/troupe/group/consumer"
+	"github.com/troupe-broker/troupe/group/coord"
 	"github.com/troupe-broker/troupe/group/records"
 )
 
@@ -71,9 +72,10 @@ func TestMalformedSubscriptionsAreRefused(t *testing.T) {
 	s.own("a", 1)
 	good := s.encode()
 	try := func(subscription, assignment []byte) error {
-		return consumer.Adoptable(topicView{}, &records.Generation{ProtocolType: "consumer", Generation: 1, Members: []records.ClassicMember{
-			{Member: "m", Subscription: subscription, Assignment: assignment},
-		}})
+		cfg, out := coord.DefaultConfig(), coord.Out{Timers: coord.NewTimers()}
+		return consumer.New("g").Adopt(coord.Now{Mono: 1, Wall: 1}, &cfg, topicView{}, &records.Generation{
+			ProtocolType: "consumer", Generation: 1, Members: []records.ClassicMember{{Member: "m", Subscription: subscription, Assignment: assignment}},
+		}, nil, &out)
 	}
 	if err := try(good, nil); err != nil {
 		t.Fatalf("a good one: %v", err)

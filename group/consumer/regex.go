@@ -22,24 +22,25 @@ const (
 	regexRefreshMin = 10_000
 )
 
-// compile compiles a pattern in RE2's syntax, which is Go's. A topic matches as a whole.
-func compile(pattern string) (*regexp.Regexp, string) {
+// compile compiles a pattern in RE2's syntax, which is Go's, and estimates the instructions of the program. A topic matches as a whole.
+func compile(pattern string) (program *regexp.Regexp, instructions int64, why string) {
 	if len(pattern) > patternBytesMax {
-		return nil, "the pattern is too long"
+		return nil, 0, "the pattern is too long"
 	}
 	// By itself first: what the brackets around it would repair is no pattern.
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		return nil, err.Error()
+		return nil, 0, err.Error()
 	}
-	if size(parsed) > programMax {
-		return nil, "the pattern is too large"
+	n := size(parsed)
+	if n > programMax {
+		return nil, 0, "the pattern is too large"
 	}
 	whole, err := regexp.Compile(`\A(?:` + pattern + `)\z`)
 	if err != nil {
-		return nil, err.Error()
+		return nil, 0, err.Error()
 	}
-	return whole, ""
+	return whole, n, ""
 }
 
 // size estimates the instructions of a program, without making it.
@@ -54,16 +55,14 @@ func size(re *syntax.Regexp) int64 {
 	return min(n, programMax+1)
 }
 
-// checkRegex refuses a pattern that cannot be used, and remembers the program of one that can.
+// checkRegex refuses a pattern that cannot be used. Its program is not kept: that may be a hundred times as large as the pattern, which says no more.
 func (g *Group) checkRegex(pattern *string) refusal {
-	if text(pattern) == "" || g.compiled[*pattern] != nil {
+	if text(pattern) == "" || g.regexes[*pattern] != nil {
 		return refusal{}
 	}
-	program, why := compile(*pattern)
-	if program == nil {
+	if program, _, why := compile(*pattern); program == nil {
 		return refuse(wire.InvalidRegularExpression, "SubscribedTopicRegex `%s` is not a valid regular expression: %s.", clip(*pattern), clip(why))
 	}
-	g.compiled[*pattern] = program
 	return refusal{}
 }
 
@@ -75,32 +74,48 @@ func (g *Group) patterns() []string {
 	return slices.Sorted(maps.Keys(g.tally.regexes))
 }
 
-// resolve finds the topics that patterns match, internal ones left out, and writes what changed. It tells whether something did.
+// resolution is how far the group has come with finding the topics of its patterns, when that is too much for one step.
+type resolution struct {
+	patterns []string // still to be resolved, the first one from topic on
+	topic    string   // the last one that was looked at; "": none
+	found    []string // by the first pattern
+}
+
+// resolveWork bounds what one step does, in instructions of programs times bytes of names: a tenth of a second at the worst. At least one topic is looked at.
+const resolveWork = 4 << 20
+
+// resolve finds the topics that patterns match, and writes what changed: at once, or in several steps (TimerRegex) when there is much to look at. Patterns that
+// are being resolved already are, once more, behind the others. It tells whether something changed.
 func (g *Group) resolve(now coord.Now, topics coord.Topics, patterns []string, out *coord.Out) bool {
 	g.refreshed = now.Wall
-	programs := make([]*regexp.Regexp, len(patterns))
-	for i, pattern := range patterns {
-		programs[i] = g.program(pattern)
+	begun := g.under.patterns[:min(1, len(g.under.patterns))]
+	if g.under.topic == "" {
+		begun = nil
 	}
-	found := make([][]string, len(patterns))
-	topics.Each(func(t coord.Topic) bool {
-		if t.Internal {
-			return true
+	rest := g.under.patterns[len(begun):]
+	g.under.patterns = slices.Concat(begun, rest)
+	for _, pattern := range patterns {
+		if !slices.Contains(rest, pattern) {
+			g.under.patterns = append(g.under.patterns, pattern)
 		}
-		for i, program := range programs {
-			if program != nil && program.MatchString(t.Name) {
-				found[i] = append(found[i], t.Name)
-			}
-		}
-		return true
-	})
+	}
+	return g.resolveOn(now, topics, out)
+}
+
+// resolveOn goes on with what is being resolved.
+func (g *Group) resolveOn(now coord.Now, topics coord.Topics, out *coord.Out) bool {
 	changed := false
-	for i, pattern := range patterns {
-		if old := g.regexes[pattern]; old != nil && slices.Equal(old.Topics, found[i]) {
+	for work := int64(resolveWork); len(g.under.patterns) > 0; {
+		if work <= 0 {
+			g.soonRegexes(now, 1, out)
+			break
+		}
+		pattern := g.under.patterns[0]
+		if g.tally.regexes[pattern] > 0 && !g.match(topics, pattern, &work) {
 			continue
 		}
-		changed = true
-		g.propose(&records.Regex{Group: g.id, Pattern: pattern, Value: &records.Resolved{Topics: found[i], At: now.Wall}}, out)
+		changed = g.resolved(now, pattern, g.under.found, out) || changed
+		g.under = resolution{patterns: g.under.patterns[1:]}
 	}
 	if changed {
 		for _, id := range g.ids {
@@ -110,14 +125,44 @@ func (g *Group) resolve(now coord.Now, topics coord.Topics, patterns []string, o
 	return changed
 }
 
-// program is the compiled pattern; nil for one that another broker took and this one does not: it matches nothing.
-func (g *Group) program(pattern string) *regexp.Regexp {
-	if g.compiled[pattern] == nil {
-		if program, _ := compile(pattern); program != nil {
-			g.compiled[pattern] = program
-		}
+// match looks for the topics of the first pattern as long as work is left, and tells whether it has looked at all. A pattern that another broker took, and this
+// one does not, matches nothing. Internal topics are topics like others, as for Kafka (TopicRegexResolver.java).
+func (g *Group) match(topics coord.Topics, pattern string, work *int64) bool {
+	u := &g.under
+	program, size, _ := compile(pattern)
+	*work -= compileWork * size
+	if program == nil {
+		return true
 	}
-	return g.compiled[pattern]
+	done := true
+	topics.Each(func(t coord.Topic) bool {
+		if u.topic != "" && t.Name <= u.topic {
+			return true
+		}
+		if *work <= 0 && u.topic != "" {
+			done = false
+			return false
+		}
+		*work -= size * int64(len(t.Name)+1)
+		if program.MatchString(t.Name) {
+			u.found = append(u.found, t.Name)
+		}
+		u.topic = t.Name
+		return true
+	})
+	return done
+}
+
+// compileWork is what it costs to make an instruction of a program, as resolveWork counts.
+const compileWork = 100
+
+// resolved takes what a pattern matches, unless nobody subscribes to it any more. It tells whether something changed.
+func (g *Group) resolved(now coord.Now, pattern string, found []string, out *coord.Out) bool {
+	if old := g.regexes[pattern]; g.tally.regexes[pattern] == 0 || old != nil && slices.Equal(old.Topics, found) {
+		return false
+	}
+	g.propose(&records.Regex{Group: g.id, Pattern: pattern, Value: &records.Resolved{Topics: found, At: now.Wall}}, out)
+	return true
 }
 
 // releaseRegex forgets what a pattern matches when nobody subscribes to it any more.
@@ -125,7 +170,6 @@ func (g *Group) releaseRegex(pattern *string, out *coord.Out) {
 	if pattern == nil || g.tally.regexes[*pattern] > 0 {
 		return
 	}
-	delete(g.compiled, *pattern)
 	if g.regexes[*pattern] != nil {
 		g.propose(&records.Regex{Group: g.id, Pattern: *pattern}, out)
 	}

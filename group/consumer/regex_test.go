@@ -1,6 +1,7 @@
 package consumer_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -44,5 +45,52 @@ func TestPatternsAreBounded(t *testing.T) {
 				t.Errorf("orders matches: %v", matches)
 			}
 		})
+	}
+}
+
+// As in Kafka: a topic is a topic.
+func TestPatternsMatchInternalTopics(t *testing.T) {
+	w := newWorld(coord.DefaultConfig())
+	w.topics = topicView{{Name: "__consumer_offsets", ID: topicID("__consumer_offsets", 1), Partitions: 1}}
+	if r := w.heartbeat(&coord.ConsumerHeartbeat{Group: "g", Member: "m", RebalanceTimeout: 1, Regex: new("__.*"), Owned: []coord.TopicPartitions{}}); r.Code != wire.NoError {
+		t.Fatal(r.Code, r.Message)
+	}
+	if !w.g.Subscribed("__consumer_offsets") {
+		t.Error("it does not match")
+	}
+}
+
+// A pattern that costs much is resolved in many steps, each of which does a bounded share of the work, and in the end it matches what it would have at once.
+func TestMuchToMatchIsDoneInSteps(t *testing.T) {
+	w := newWorld(coord.DefaultConfig())
+	var all topicView
+	for i := range 60 {
+		name := fmt.Sprintf("%s-%03d", strings.Repeat("a", 200), i)
+		all = append(all, coord.Topic{Name: name, ID: topicID(name, 1), Partitions: 1})
+	}
+	w.topics = all
+	costly := "((a?){60}){16}a*-.*[05]"
+	if r := w.heartbeat(&coord.ConsumerHeartbeat{Group: "g", Member: "m", RebalanceTimeout: 60_000, Regex: &costly, Owned: []coord.TopicPartitions{}}); r.Code != wire.NoError {
+		t.Fatal(r.Code, r.Message)
+	}
+	if w.g.Subscribed(all[0].Name) {
+		t.Fatal("all topics were looked at in the step of the heartbeat")
+	}
+	steps := 0
+	w.wait(1000, func() {
+		if err := w.g.Check(); err != nil {
+			t.Fatal(err)
+		}
+		if !w.g.Subscribed(all[0].Name) {
+			steps++
+		}
+	})
+	if steps < 3 || steps > len(all) {
+		t.Errorf("%d topics were looked at in %d steps", len(all), steps)
+	}
+	for i := range all {
+		if got := w.g.Subscribed(all[i].Name); got != (i%5 == 0) {
+			t.Fatalf("%s matches: %v", all[i].Name[200:], got)
+		}
 	}
 }

@@ -41,7 +41,13 @@ func (g *Group) Timer(now coord.Now, cfg *coord.Config, topics coord.Topics, key
 		return
 	case coord.TimerRegex:
 		g.resolving = false
-		if g.resolve(now, topics, g.patterns(), out) {
+		changed := false
+		if len(g.under.patterns) > 0 {
+			changed = g.resolveOn(now, topics, out)
+		} else {
+			changed = g.resolve(now, topics, g.patterns(), out)
+		}
+		if changed {
 			g.bump(topics, out)
 			g.assign(now, cfg, topics, out)
 		}

@@ -5,15 +5,17 @@ import (
 	"github.com/troupe-broker/troupe/group/records"
 )
 
-// What a member costs beside what it says, in bytes and about.
+// What things cost beside what is said, in bytes and about.
 const (
-	memberWeight = 512
-	wordWeight   = 32 // and one of its topics or protocols
+	memberWeight    = 512
+	wordWeight      = 64 // one of a member's topics or protocols, and one of a pattern's topics
+	partitionWeight = 96 // one that somebody has: in two assignments and the index
 )
 
-// sizeOf is what a member's subscription takes, in bytes.
-func sizeOf(s *records.Subscription) int {
-	n := memberWeight + len(text(s.Regex)) + wordsSize(s.Topics)
+// sizeOf is what a member with its subscription takes, in bytes.
+func sizeOf(id string, s *records.Subscription) int {
+	n := memberWeight + len(id) + len(text(s.Instance)) + len(text(s.Rack)) + len(s.ClientID) + len(s.ClientHost) + len(text(s.Assignor)) + len(text(s.Regex)) +
+		wordsSize(s.Topics)
 	if s.Classic != nil {
 		for i := range s.Classic.Protocols {
 			n += wordWeight + len(s.Classic.Protocols[i].Name) + len(s.Classic.Protocols[i].Metadata)
@@ -30,29 +32,51 @@ func wordsSize(words []string) int {
 	return n
 }
 
-// Weight is about what the members make the group keep, in bytes.
-func (g *Group) Weight() int { return g.said }
+// regexSize is what it takes to know what a pattern matches.
+func regexSize(pattern string, r *records.Resolved) int {
+	return memberWeight + len(pattern) + wordsSize(r.Topics)
+}
 
-// Adds is by how much a heartbeat would make that more. Somebody who wants no more than before adds nothing.
+// Weight is about what the members make the group keep, in bytes.
+func (g *Group) Weight() int { return g.said + partitionWeight*len(g.holders) }
+
+// Adds is by how much a heartbeat would make that more, as far as what it says goes: what that matches, and is given, is known only then. Somebody who wants no
+// more than before adds nothing.
 func (g *Group) Adds(c *coord.ConsumerHeartbeat) int {
-	before, topics := 0, c.Topics
-	if sub := g.kept(c.Member, text(c.Instance)); sub != nil {
-		before = sizeOf(sub)
-		if topics == nil {
-			topics = sub.Topics
-		}
+	name := c.Member
+	if name == "" {
+		name = c.NewMember
 	}
-	return memberWeight + len(text(c.Regex)) + wordsSize(topics) - before
+	m := &member{id: name, sub: g.kept(c.Member, text(c.Instance))}
+	before := 0
+	if m.sub != nil {
+		before = sizeOf(name, m.sub)
+	}
+	after := sizeOf(name, wanted(m, c))
+	if c.Regex != nil && *c.Regex != "" && g.regexes[*c.Regex] == nil {
+		after += memberWeight + len(*c.Regex)
+	}
+	return after - before
 }
 
 // AddsClassic is the same of a Join of the classic protocol.
 func (g *Group) AddsClassic(c *coord.Join) int {
-	before, n := 0, memberWeight
+	name := c.Member
+	if name == "" {
+		name = c.NewMember
+	}
+	before, n := 0, memberWeight+len(name)+len(c.Instance)+len(c.Client.ID)+len(c.Client.Host)
 	if sub := g.kept(c.Member, c.Instance); sub != nil {
-		before = sizeOf(sub)
+		before = sizeOf(name, sub)
 	}
 	for i := range c.Protocols {
+		// What a protocol's metadata says of topics is kept twice: as it came, and by word.
 		n += wordWeight + len(c.Protocols[i].Name) + len(c.Protocols[i].Metadata)
+	}
+	if len(c.Protocols) > 0 {
+		if wants, err := parseSubscription(c.Protocols[0].Metadata); err == nil {
+			n += wordsSize(wants.topics) + len(text(wants.rack))
+		}
 	}
 	return n - before
 }

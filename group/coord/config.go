@@ -24,12 +24,12 @@ type Config struct {
 	OffsetsRetention      int64 // offsets.retention.minutes, in ms
 	OffsetsCheckInterval  int64 // offsets.retention.check.interval.ms
 	OffsetMetadataMax     int32 // offset.metadata.max.bytes
-	OffsetsCommitTimeout  int32 // offsets.commit.timeout.ms; the shell's
 	ReconcilingHeartbeat  int32 // the longest heartbeat interval told to members while their group reconciles; the stable one is Consumer.HeartbeatInterval
 	JumpsRememberedMillis int64 // how long a jump is shown
 
-	// MembersBytesMax bounds what the members of all groups of a shard may make it keep, in bytes: what they subscribe to and say to their assignors. What
-	// one more would need beyond it is refused with GROUP_MAX_SIZE_REACHED.
+	// MembersBytesMax bounds what the members of all groups of a shard may make it keep, in bytes and about: who they are, what they subscribe to, what that
+	// matches, what they say to their assignors, and what those decide. What one more would need beyond it is refused with GROUP_MAX_SIZE_REACHED. Kafka has
+	// no such bound, and no key for it; the shell leaves it at its default, so that a broker keeps at most this for each partition of the offsets topic.
 	MembersBytesMax int64
 }
 
@@ -56,7 +56,7 @@ func DefaultConfig() Config {
 		ConsumerProtocol: true, ConsumerSizeMax: 1<<31 - 1, Assignors: []string{"uniform", "range"}, MigrationUp: true, MigrationDown: true,
 		RegexRefreshInterval: 10 * minute,
 		Consumer:             ConsumerConfig{SessionTimeout: 45_000, HeartbeatInterval: 5_000, AssignmentInterval: 1_000},
-		OffsetsRetention:     10_080 * minute, OffsetsCheckInterval: 10 * minute, OffsetMetadataMax: 4_096, OffsetsCommitTimeout: 5_000,
+		OffsetsRetention:     10_080 * minute, OffsetsCheckInterval: 10 * minute, OffsetMetadataMax: 4_096,
 		ReconcilingHeartbeat: 250, JumpsRememberedMillis: 7 * 24 * 60 * minute,
 		MembersBytesMax: 32 << 20,
 	}

@@ -17,7 +17,6 @@ type Topic struct {
 	Name       string
 	ID         ident.TopicID
 	Partitions int32
-	Internal   bool
 	// Racks lists, for each partition, the racks of its replicas, without doubles and in order. nil: no replica has a rack.
 	Racks [][]string
 }
