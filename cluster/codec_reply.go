@@ -111,14 +111,14 @@ func (w *writer) error(err *Error) {
 }
 
 func (r *reader) error() *Error {
-	if r.null() || r.err != nil {
+	if r.null() {
 		return nil
 	}
-	f, err := r.fields(), &Error{Code: wire.UnknownServerError}
-	number(&f, &err.Code, math.MinInt16, math.MaxInt16)
-	f.string(&err.Message)
+	f, refusal := r.fields(), &Error{Code: wire.UnknownServerError}
+	number(&f, &refusal.Code, math.MinInt16, math.MaxInt16)
+	f.string(&refusal.Message)
 	f.close()
-	return err
+	return refusal
 }
 
 func (f *fields) error(to **Error) {

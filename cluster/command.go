@@ -238,6 +238,10 @@ type GossipHint struct {
 	Up          bool
 }
 
+// Resign asks the controller to hand its office to the voter that has most of the log, because its broker stops. The voters elect that one at once. On
+// any other voter it does nothing. It is never answered.
+type Resign struct{}
+
 // LinkDown says that all connections of a broker's run are closed or reset; Refused, that a new connect was refused too: then its process is gone. It is
 // never answered.
 type LinkDown struct {
@@ -319,6 +323,7 @@ func (*ChangeISR) command()               {}
 func (*ElectLeaders) command()            {}
 func (*GossipHint) command()              {}
 func (*LinkDown) command()                {}
+func (*Resign) command()                  {}
 func (*AllocateProducerIDs) command()     {}
 func (*UpdateFeatures) command()          {}
 func (*DescribeQuorum) command()          {}

@@ -191,6 +191,8 @@ func (c *Controller) Step(now Now, cmd Command, out *Out) {
 		c.pull(cmd, out)
 	case *GossipHint:
 		c.gossipHint(cmd)
+	case *Resign:
+		c.resign()
 	case *LinkDown:
 		c.linkDown(now, cmd, out)
 	case *AllocateProducerIDs:
@@ -307,6 +309,9 @@ func (c *Controller) propose(records []Record) *Error {
 		panic(fmt.Sprintf("cluster: the controller proposes what contradicts its own image: %v", err))
 	}
 	if err := c.rn.Propose(data); err != nil {
+		if errors.Is(err, raft.ErrProposalDropped) && c.rn.BasicStatus().LeadTransferee != 0 {
+			return refuse(wire.NotController, "this controller is handing over to another; try again")
+		}
 		if errors.Is(err, raft.ErrProposalDropped) {
 			return refuse(wire.ThrottlingQuotaExceeded, "more than %d bytes of metadata wait to be committed; try again later", c.options.UncommittedBytes)
 		}

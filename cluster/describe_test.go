@@ -112,7 +112,7 @@ var noteNames = map[NoteKind]string{
 func describeNote(n Note) string {
 	out := noteNames[n.Kind]
 	switch n.Kind {
-	case NoteElected, NoteDeposed:
+	case NoteElected, NoteDeposed, NoteSilent:
 	case NoteRegistered, NoteFenced, NoteUnfenced:
 		out += fmt.Sprintf(" broker=%d index=%d", n.Broker, n.Index)
 	case NoteElection:

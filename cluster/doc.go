@@ -52,7 +52,7 @@
 // # Commands
 //
 // Start brings the machine to life; Persisted and PersistFailed answer Out.Persist; Receive carries a letter from another voter; Unreachable and
-// SnapshotSent report on letters. GossipHint and LinkDown come from every voter's own senses. RegisterBroker, Heartbeat, Verified and ChangeISR come from
+// SnapshotSent report on letters. GossipHint and LinkDown come from every voter's own senses, Resign from a broker that stops. RegisterBroker, Heartbeat, Verified and ChangeISR come from
 // brokers, Pull from observers. CreateTopics, DeleteTopics, CreatePartitions, AlterConfigs, IncrementalAlterConfigs, ElectLeaders, UpdateFeatures,
 // AllocateProducerIDs and DescribeQuorum come from clients and brokers by way of the handlers.
 //

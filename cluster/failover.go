@@ -64,6 +64,22 @@ func (c *Controller) tickCampaign(out *Out) {
 	}
 }
 
+// resign hands the lead over. Raft brings the other up to date first, and goes on with this one if that takes an election timeout.
+func (c *Controller) resign() {
+	if c.failed != "" || c.role != raft.StateLeader {
+		return
+	}
+	best, most := ident.NodeID(0), uint64(0)
+	for _, v := range c.image.voters {
+		if match := c.matched(v.Node); v.Node != c.options.Node && match > most {
+			best, most = v.Node, match
+		}
+	}
+	if best != 0 {
+		c.rn.TransferLeader(uint64(best))
+	}
+}
+
 // inTouch tells whether a majority of the voters answered within an election timeout. A leader that was not is perhaps none any more, and extends nobody's
 // lease.
 func (c *Controller) inTouch(now Now) bool {

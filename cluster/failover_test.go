@@ -12,6 +12,18 @@ import (
 // settled is a world whose voters are brokers as well, which a topic is spread over.
 func settled(t *testing.T, voters int, seed uint64) (*world, *member) {
 	t.Helper()
+	w, _ := settledIn(t, voters, seed)
+	cmd := &CreateTopics{Topics: []NewTopic{{Name: "t", ID: ident.TopicID{1}, Partitions: int32(voters), ReplicationFactor: 3}}}
+	if r := w.ask(w.await(), &cmd.Ask, cmd); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	w.ticks(3)
+	return w, w.await()
+}
+
+// settledIn is the same without the topic.
+func settledIn(t *testing.T, voters int, seed uint64) (*world, *member) {
+	t.Helper()
 	cryptotest.SetGlobalRandom(t, seed)
 	w := newWorld(t, voters, Options{}, nil)
 	for _, n := range w.nodes {
@@ -19,10 +31,6 @@ func settled(t *testing.T, voters int, seed uint64) (*world, *member) {
 	}
 	for b := 1; b <= voters; b++ {
 		w.join(b, 1, "")
-	}
-	cmd := &CreateTopics{Topics: []NewTopic{{Name: "t", ID: ident.TopicID{1}, Partitions: int32(voters), ReplicationFactor: 3}}}
-	if r := w.ask(w.await(), &cmd.Ask, cmd); r.Err != nil {
-		t.Fatal(r.Err)
 	}
 	w.ticks(3)
 	return w, w.await()
@@ -87,6 +95,28 @@ func mustTopic(t *testing.T, m *Image) *Topic {
 		t.Fatal("the topic is gone")
 	}
 	return topic
+}
+
+// TestAControllerThatStopsHandsOver: its successor acts before a single tick has passed, and what was asked meanwhile is refused in words.
+func TestAControllerThatStopsHandsOver(t *testing.T) {
+	for _, voters := range []int{1, 3, 5} {
+		w, old := settledIn(t, voters, 6)
+		w.node(1 + old.number%voters).step(&Resign{}) // of any other voter: nothing
+		w.settle()
+		if !old.c.Leading() {
+			t.Fatal("deposed by the resignation of another")
+		}
+		old.step(&Resign{})
+		cmd := &CreateTopics{Topics: []NewTopic{{Name: "late", ID: ident.TopicID{9}, Partitions: 1, ReplicationFactor: 1}}}
+		id := w.request(old, &cmd.Ask, cmd)
+		w.settle()
+		if r := w.replies[id]; voters > 1 && (r.Err == nil || r.Err.Code != wire.NotController) || voters == 1 && r.Err != nil {
+			t.Fatalf("%d voters: %s", voters, describeReply(r))
+		}
+		if now := w.controller(); now == nil || (now == old) != (voters == 1) {
+			t.Fatalf("%d voters: %v acts", voters, now)
+		}
+	}
 }
 
 // TestAControllerThatOnlySomeCannotReachStays: a refused connect on one voter's side deposes nobody who is alive.
