@@ -100,10 +100,12 @@ func (m *Machine) truncated(now Now, c *Truncated, out *Out) {
 		return
 	}
 	t := m.cut
-	if !t.open || c.End > m.end || c.End < m.logStart || t.anew && c.End != m.end {
+	switch {
+	case !t.open:
+		panic("partition: Truncated without a truncation")
+	case c.End > m.end || c.End < m.logStart || t.anew && c.End != m.end:
 		panic(fmt.Sprintf("partition: a log from %d was truncated to %d, not to %d", m.logStart, c.End, m.end))
-	}
-	if t.rebuild && c.Producers == nil {
+	case t.rebuild && c.Producers == nil:
 		panic("partition: Truncated without the producers' state that was asked for")
 	}
 	m.cut = cut{}

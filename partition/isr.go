@@ -132,7 +132,12 @@ func (m *Machine) armPropose(now Now, out *Out) {
 // retryProposal sends the proposal again, or makes the one that had to wait.
 func (m *Machine) retryProposal(now Now, out *Out) {
 	m.proposeAlarm = never
-	if !m.proposed.open {
+	switch {
+	case m.proposed.open:
+	case m.role == Resigned:
+		m.proposeResign(now, out)
+		return
+	default:
 		m.proposeISR(now, out)
 		return
 	}

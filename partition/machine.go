@@ -315,6 +315,9 @@ func (m *Machine) resign(now Now, out *Out) {
 // proposeResign asks for another member of the ISR to be elected. If there is none, a
 // new epoch of this broker has to do.
 func (m *Machine) proposeResign(now Now, out *Out) {
+	if now.Mono < m.proposed.notBefore {
+		return
+	}
 	alone := m.replicas.isrSize < 2
 	isr := make([]Replica, 0, m.replicas.isrSize)
 	for i := range m.replicas.all {

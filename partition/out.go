@@ -111,7 +111,9 @@ const (
 	ReplyListOffsets
 	ReplyEpochEnd
 	ReplyDescribeProducers
-	ReplyAsk // its part is Fetch, whose HighWatermark and LogStart hold with any code
+	// ReplyAsk has its part in Fetch, whose HighWatermark and LogStart hold with any
+	// code. A range that is not empty is answered with one batch at least.
+	ReplyAsk
 )
 
 // Reply answers the command that carried Request. Each such command has exactly

@@ -134,6 +134,42 @@ func (l *Log) dropSnapshots(n, m int) error {
 // returns its offset; start when there is none. Unsound ones, and those of another
 // version, are removed: the batches say the same.
 func (l *Log) loadSnapshot(end ident.Offset) (ident.Offset, error) {
+	return l.newestSnapshot(end, l.o.OnSnapshot)
+}
+
+// ReplayProducers shows what the producers' state at End follows from, as recovery does:
+// the newest snapshot, if there is one, then the header of every batch above it, in
+// order. A replica needs it after a truncation. The views are valid during the call
+// that shows them. It reads the log, and may wait for the disk.
+func (l *Log) ReplayProducers(onSnapshot func(at ident.Offset, producers []record.ProducerEntry), onBatch func(header record.View)) error {
+	if err := l.usable(); err != nil {
+		return err
+	}
+	from, err := l.newestSnapshot(l.end, onSnapshot)
+	if err != nil {
+		return err
+	}
+	for i := max(l.segmentAt(from), 0); i < len(l.segments); i++ {
+		s := l.segments[i]
+		if err := l.reach(s); err != nil {
+			return err
+		}
+		pos, err := l.positionOf(s, from)
+		if err != nil {
+			return err
+		}
+		_, _, err = l.walk(s, pos, func(h record.View, _ int64) bool {
+			onBatch(h)
+			return false
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Log) newestSnapshot(end ident.Offset, onSnapshot func(ident.Offset, []record.ProducerEntry)) (ident.Offset, error) {
 	for n := len(l.snapshots); n > 0; n = len(l.snapshots) {
 		at := l.snapshots[n-1]
 		name := segmentName(l.o.Path, at, suffixSnapshot)
@@ -143,8 +179,8 @@ func (l *Log) loadSnapshot(end ident.Offset) (ident.Offset, error) {
 			producers, err = decodeSnapshot(b)
 		}
 		if err == nil && at <= end {
-			if l.o.OnSnapshot != nil {
-				l.o.OnSnapshot(at, producers)
+			if onSnapshot != nil {
+				onSnapshot(at, producers)
 			}
 			return at, nil
 		}

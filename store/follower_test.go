@@ -1,0 +1,93 @@
+package store_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/troupe-broker/troupe/store"
+	"github.com/troupe-broker/troupe/store/storetest"
+	"github.com/troupe-broker/troupe/wire/ident"
+	"github.com/troupe-broker/troupe/wire/record"
+)
+
+// follower opens a log for a test of what a follower does with it.
+func follower(t *testing.T, producers func([]record.ProducerEntry) []record.ProducerEntry) *store.Log {
+	t.Helper()
+	d, _ := openDir(t, storetest.NewDisk(1).FS(), "/data")
+	l, _, err := d.OpenLog(ident.TopicPartition{Topic: "t"}, topicID("t"), smallLog(), store.LogHooks{Producers: producers}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// TestAFollowerForgetsTheEpochsOfItsEmptyLeaderships: the next leader's batches may be of
+// an older epoch (KAFKA-10706).
+func TestAFollowerForgetsTheEpochsOfItsEmptyLeaderships(t *testing.T) {
+	l := follower(t, nil)
+	mustAppend(t, l, batch(t, 0, 1, 0, 4, 100))
+	l.AssignEpoch(5, 4)
+	l.AssignEpoch(7, 4)
+	l.CutEpochs(0) // never what a batch has
+	if got, want := l.Epochs(nil), []store.Epoch{{Epoch: 1, Start: 0}}; !slices.Equal(got, want) {
+		t.Fatalf("epochs %v, want %v", got, want)
+	}
+	mustAppend(t, l, batch(t, 4, 3, 0, 1, 100))
+	if got := l.LastEpoch(); got != 3 {
+		t.Errorf("last epoch %d, want 3", got)
+	}
+}
+
+// TestAGapBelongsToTheEpochAboveIt: compaction left nothing between offsets 4 and 20, and
+// whatever another replica still has there of epoch 1 was overruled.
+func TestAGapBelongsToTheEpochAboveIt(t *testing.T) {
+	l := follower(t, nil)
+	mustAppend(t, l, batch(t, 0, 1, 0, 4, 100))
+	mustAppend(t, l, batch(t, 20, 6, 0, 2, 100))
+	if e, end := l.EpochEnd(1); e != 1 || end != 4 {
+		t.Errorf("epoch 1 ends as epoch %d at %d, want 4", e, end)
+	}
+}
+
+// TestProducersAreReplayedAfterATruncation: from the newest snapshot that is left, and
+// the batches above it.
+func TestProducersAreReplayedAfterATruncation(t *testing.T) {
+	snapshot := record.ProducerEntry{ProducerID: 7, LastSequence: 1, CurrentTxnFirstOffset: -1}
+	l := follower(t, func(dst []record.ProducerEntry) []record.ProducerEntry { return append(dst, snapshot) })
+	for o := range ident.Offset(6) {
+		mustAppend(t, l, batch(t, o, 1, 0, 1, 100))
+		if o == 2 {
+			if err := l.Roll(0); err != nil { // which makes a snapshot at 3
+				t.Fatal(err)
+			}
+		}
+	}
+	replay := func() (at []ident.Offset, bases []ident.Offset) {
+		err := l.ReplayProducers(func(o ident.Offset, p []record.ProducerEntry) {
+			if len(p) != 1 || p[0].ProducerID != 7 {
+				t.Errorf("snapshot at %d: %v", o, p)
+			}
+			at = append(at, o)
+		}, func(h record.View) { bases = append(bases, h.BaseOffset()) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at, bases
+	}
+	for _, c := range []struct {
+		to        ident.Offset
+		at, bases []ident.Offset
+	}{
+		{6, []ident.Offset{3}, []ident.Offset{3, 4, 5}},
+		{4, []ident.Offset{3}, []ident.Offset{3}},
+		{2, nil, []ident.Offset{0, 1}},
+		{0, nil, nil},
+	} {
+		if _, err := l.Truncate(c.to, 0, nil); err != nil {
+			t.Fatal(err)
+		}
+		if at, bases := replay(); !slices.Equal(at, c.at) || !slices.Equal(bases, c.bases) {
+			t.Errorf("truncated to %d: snapshots %v and batches %v, want %v and %v", c.to, at, bases, c.at, c.bases)
+		}
+	}
+}
