@@ -15,18 +15,22 @@ import (
 // coordinate asks a coordinator for a session. answer is called once, on the turn of the session.
 type coordinate struct {
 	session *runtime.Ref
-	command coord.Command
+	command coord.Command // nil when it has been stepped: whoever waits for others does not keep what it brought
+	held    int           // bytes of it for which nobody else answers
 	answer  func(coord.Answer)
 }
 
 // Bytes implements runtime.Message.
-func (*coordinate) Bytes() int { return 0 }
+func (c *coordinate) Bytes() int { return c.held }
 
 // Reject implements runtime.Rejecter.
 func (c *coordinate) Reject(err error) { c.tell(&coord.ErrorReply{Code: coordinatorRefusal(err)}) }
 
 // asks implements inquiry.
 func (c *coordinate) asks() coord.Command { return c.command }
+
+// stepped implements inquiry.
+func (c *coordinate) stepped() { c.command = nil }
 
 // answered implements inquiry.
 func (c *coordinate) answered(_ *runtime.Turn, a coord.Answer) { c.tell(a) }
@@ -56,7 +60,7 @@ func (s *shared) coordinator(group string) (*runtime.Ref, wire.ErrorCode) {
 
 // Coordinator implements handler.Ports.
 func (p *ports) Coordinator(group string, command coord.Command, answer func(coord.Answer)) {
-	m := &coordinate{session: p.session.self, command: command, answer: answer}
+	m := &coordinate{session: p.session.self, command: command, held: coord.HeldBytes(command), answer: answer}
 	if ref, code := p.session.shared.coordinator(group); code == wire.NoError {
 		_ = p.turn.Send(ref, m) // Reject answers
 		return

@@ -78,6 +78,7 @@ type inquiry interface {
 	runtime.Message
 	runtime.Rejecter
 	asks() coord.Command
+	stepped()                                 // its command has been, and is not asked for again
 	answered(t *runtime.Turn, a coord.Answer) // may only enqueue
 }
 
@@ -213,6 +214,7 @@ func (c *coordinatorActor) ask(t *runtime.Turn, m inquiry) {
 	c.ids++
 	c.current, c.id = m, c.ids
 	c.shard.Step(c.now, c.ids, m.asks(), &c.out)
+	m.stepped()
 	c.carryOut(t)
 	if c.id != 0 {
 		c.parked[c.id] = m

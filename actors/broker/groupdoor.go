@@ -24,6 +24,9 @@ func (i *inspectGroup) Reject(error) { i.answer <- nil }
 // asks implements inquiry.
 func (i *inspectGroup) asks() coord.Command { return &coord.Inspect{Group: i.group} }
 
+// stepped implements inquiry.
+func (*inspectGroup) stepped() {}
+
 // answered implements inquiry.
 func (i *inspectGroup) answered(_ *runtime.Turn, a coord.Answer) {
 	reply, _ := a.(*coord.InspectReply)

@@ -110,6 +110,9 @@ func (i *inspectGroups) Reject(error) { i.answer <- nil }
 // asks implements inquiry.
 func (*inspectGroups) asks() coord.Command { return &coord.Inspect{} }
 
+// stepped implements inquiry.
+func (*inspectGroups) stepped() {}
+
 // answered implements inquiry.
 func (i *inspectGroups) answered(_ *runtime.Turn, a coord.Answer) {
 	reply, _ := a.(*coord.InspectReply)

@@ -37,6 +37,9 @@ func (op *heartbeatOp) Reject(err error) {
 // asks implements inquiry.
 func (op *heartbeatOp) asks() coord.Command { return &op.Command }
 
+// stepped implements inquiry: it is used again.
+func (*heartbeatOp) stepped() {}
+
 // answered implements inquiry.
 func (op *heartbeatOp) answered(t *runtime.Turn, a coord.Answer) {
 	op.back = true

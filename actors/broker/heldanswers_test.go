@@ -21,6 +21,7 @@ type asker struct {
 func (*asker) Bytes() int          { return 0 }
 func (*asker) Reject(error)        {}
 func (*asker) asks() coord.Command { return nil }
+func (*asker) stepped()            {}
 func (a *asker) answered(*runtime.Turn, coord.Answer) {
 	*a.heard = append(*a.heard, a.name)
 }
@@ -102,5 +103,23 @@ func TestWhatLingersWaitsForTheBatchBeforeIt(t *testing.T) {
 	c.writing = true
 	if at := c.wake(); at != 0 {
 		t.Errorf("behind a batch it is due at %d", at)
+	}
+}
+
+// What a Join or a Sync brings counts in the mailbox, where the memory of its request does not bound it any more, and is gone once it has been stepped: who
+// waits for others may wait for half an hour.
+func TestWhatWaitsForOthersIsCountedAndLetGo(t *testing.T) {
+	m := &coordinate{command: &coord.Sync{Group: "g", Assignments: []coord.MemberAssignment{{Member: "m", Assignment: make([]byte, 5000)}}}}
+	m.held = coord.HeldBytes(m.command)
+	if n := m.Bytes(); n < 5000 || n > 5200 {
+		t.Errorf("it counts %d bytes", n)
+	}
+	m.stepped()
+	if m.asks() != nil {
+		t.Error("it keeps the command")
+	}
+	join := &coord.Join{Protocols: []coord.Protocol{{Name: "range", Metadata: make([]byte, 7000)}}, Reason: string(make([]byte, 900))}
+	if n := coord.HeldBytes(join); n < 7900 || n > 8200 {
+		t.Errorf("a join counts %d bytes", n)
 	}
 }

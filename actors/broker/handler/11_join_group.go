@@ -37,8 +37,9 @@ func joinGroup(c *Call) {
 	for i := range req.Protocols {
 		cmd.Protocols[i] = coord.Protocol{Name: req.Protocols[i].Name, Metadata: kept(req.Protocols[i].Metadata)}
 	}
+	member := req.MemberID // the request is let go of long before the answer
 	coordinated(c, req.Group, cmd, func(a *coord.JoinReply) { c.Respond(joined(c.Version, a)) }, func(code wire.ErrorCode) {
-		c.Respond(joined(c.Version, &coord.JoinReply{Code: code, Generation: -1, Member: req.MemberID}))
+		c.Respond(joined(c.Version, &coord.JoinReply{Code: code, Generation: -1, Member: member}))
 	})
 }
 
