@@ -181,7 +181,7 @@ func (m *Machine) tellFollowers(out *Out) {
 		r.told(m)
 		out.Watermark = append(out.Watermark, WatermarkLetter{
 			Broker: r.Broker, BrokerEpoch: r.BrokerEpoch,
-			Watermark: Watermark{LeaderEpoch: m.leaderEpoch, HighWatermark: m.highWatermark, LogStart: m.logStart},
+			Says: Watermark{LeaderEpoch: m.leaderEpoch, HighWatermark: m.highWatermark, LogStart: m.logStart},
 		})
 	}
 }

@@ -22,7 +22,6 @@ type ghost struct {
 	listed    ident.Offset
 	listedAt  ident.LeaderEpoch
 	declared  int // losses: then the truncations down to there are legal
-	checked   bool
 }
 
 // checkWriter is invariant 1.

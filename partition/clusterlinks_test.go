@@ -158,7 +158,7 @@ func (c *cluster) arrive(k *conn, what any) {
 		to.step(&partition.Progress{Broker: k.from, BrokerEpoch: k.fromEpoch, Report: what})
 	case partition.WatermarkLetter:
 		if what.BrokerEpoch == to.brokerEpoch {
-			to.step(&what.Watermark)
+			to.step(&what.Says)
 		}
 	case *payload:
 		x := c.node(k.from)

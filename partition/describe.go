@@ -16,8 +16,8 @@ var roleNames = [...]string{"unassigned", "leading", "following", "resigned", "s
 // String names the role.
 func (r Role) String() string { return name(roleNames[:], int(r)) }
 
-var writeNames = [...]string{"", "batch", "epoch", "start", "strict-confirmed", "strict-cleared",
-	"replica", "epochs-cut", "truncate", "restart",
+var writeNames = [...]string{
+	"", "batch", "epoch", "start", "strict-confirmed", "strict-cleared", "replica", "epochs-cut", "truncate", "restart",
 }
 
 // String draws the write.
@@ -63,7 +63,7 @@ func (r Report) String() string {
 
 // String draws the letter.
 func (w WatermarkLetter) String() string {
-	return fmt.Sprintf("watermark broker=%d broker-epoch=%d epoch=%d hw=%d start=%d", w.Broker, w.BrokerEpoch, w.LeaderEpoch, w.HighWatermark, w.LogStart)
+	return fmt.Sprintf("watermark broker=%d broker-epoch=%d epoch=%d hw=%d start=%d", w.Broker, w.BrokerEpoch, w.Says.LeaderEpoch, w.Says.HighWatermark, w.Says.LogStart)
 }
 
 var replyNames = [...]string{"", "append", "fetch", "delete-records", "list-offsets", "epoch-end", "producers", "ask"}

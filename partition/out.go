@@ -26,7 +26,7 @@ type Out struct {
 type WatermarkLetter struct {
 	Broker      ident.BrokerID
 	BrokerEpoch ident.BrokerEpoch
-	Watermark
+	Says        Watermark
 }
 
 // Reset empties the bundle and keeps its memory.
