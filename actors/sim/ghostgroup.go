@@ -43,6 +43,7 @@ type place struct {
 type write struct {
 	mark   string // the metadata of the commit; "": a deletion
 	offset int64
+	epoch  int32         // leader epoch
 	sent   ident.Instant
 	done   ident.Instant // by then it was; 0: nobody knows
 	wall   ident.Millis  // of the broker, when it was sent
@@ -115,8 +116,9 @@ func (l *place) judged() bool {
 }
 
 // begin notes that a write is sent.
-func (l *place) begin(mark string, offset int64) *write {
+func (l *place) begin(mark string, offset int64, epoch int32) *write {
 	w := l.group.write(mark, offset)
+	w.epoch = epoch
 	l.writes = append(l.writes, w)
 	return w
 }
@@ -137,7 +139,7 @@ func (g *ghostGroup) delete() *write {
 func (w *write) after(v *write) bool { return v.done != 0 && w.sent > v.done }
 
 // fetched holds an answer to a fetch against what was committed; sent is when it was asked. What was seen is known to be carried out.
-func (l *place) fetched(who string, sent ident.Instant, offset int64, mark string) {
+func (l *place) fetched(who string, sent ident.Instant, offset int64, epoch int32, mark string) {
 	r, now := l.group.run, l.group.run.world.Now()
 	if !l.judged() {
 		return
@@ -156,9 +158,10 @@ func (l *place) fetched(who string, sent ident.Instant, offset int64, mark strin
 	var last *write
 	if offset < 0 {
 		last = overwritten(nil)
-		ok := last == nil || l.mayExpire(sent)
-		for _, w := range all {
-			ok = ok || w.mark == "" && !w.never && w.sent <= now && overwritten(w) == nil
+		ok := last == nil || slices.ContainsFunc(all, func(w *write) bool { return w.mark == "" && !w.never && overwritten(w) == nil })
+		if !ok && l.mayExpire(sent) {
+			r.counted("commits expired")
+			ok = true
 		}
 		if !ok {
 			r.fail("commits stay", "%s: group %s has no offset for %s-%d, and committed %s = %d", who, l.group.name, l.partition.topic.name, l.partition.number, last.mark, last.offset)
@@ -166,8 +169,8 @@ func (l *place) fetched(who string, sent ident.Instant, offset int64, mark strin
 		return
 	}
 	i := slices.IndexFunc(l.writes, func(w *write) bool { return w.mark == mark })
-	if i < 0 || l.writes[i].offset != offset || l.writes[i].never {
-		r.fail("offsets that are told were committed", "%s: group %s has %s = %d for %s-%d, which nobody committed there", who, l.group.name, mark, offset, l.partition.topic.name, l.partition.number)
+	if i < 0 || l.writes[i].offset != offset || l.writes[i].epoch != epoch || l.writes[i].never {
+		r.fail("offsets that are told were committed", "%s: group %s has %q = %d of leader epoch %d for %s-%d, which nobody committed there", who, l.group.name, mark, offset, epoch, l.partition.topic.name, l.partition.number)
 		return
 	}
 	w := l.writes[i]

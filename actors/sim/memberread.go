@@ -27,12 +27,13 @@ func (m *member) commit(all bool) {
 		}
 		m.marks++
 		l := m.ghost.place(p.topic.partition(p.number))
-		k := &committing{part: p, place: l, offset: p.reader.next, fenced: l.fenced(p.hold), write: l.begin(fmt.Sprintf("%s/%d", m.name, m.marks), int64(p.reader.next))}
+		k := &committing{part: p, place: l, offset: p.reader.next, fenced: l.fenced(p.hold)}
+		k.write = l.begin(fmt.Sprintf("%s/%d", m.name, m.marks), int64(p.reader.next), int32(m.marks%5)-1)
 		asked = append(asked, k)
 		t := kmsg.NewOffsetCommitRequestTopic()
 		t.Topic, t.TopicID = p.topic.name, p.topic.id
 		rp := kmsg.NewOffsetCommitRequestTopicPartition()
-		rp.Partition, rp.Offset, rp.Metadata = p.number, int64(p.reader.next), new(k.write.mark)
+		rp.Partition, rp.Offset, rp.LeaderEpoch, rp.Metadata = p.number, int64(p.reader.next), k.write.epoch, new(k.write.mark)
 		t.Partitions = append(t.Partitions, rp)
 		req.Topics = append(req.Topics, t)
 	}
@@ -142,7 +143,7 @@ func (m *member) fetchOffsets() {
 				m.looked = false
 				continue
 			}
-			m.ghost.place(p.topic.partition(p.number)).fetched(m.name, sent, o.Offset, textOf(o.Metadata))
+			m.ghost.place(p.topic.partition(p.number)).fetched(m.name, sent, o.Offset, o.LeaderEpoch, textOf(o.Metadata))
 			p.asked = true
 			if o.Offset >= 0 {
 				p.sure = ident.Offset(o.Offset)

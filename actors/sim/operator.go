@@ -115,7 +115,7 @@ func (o *operator) deleteOffsets(g *ghostGroup) {
 		rp.Partition = p.number
 		rt.Partitions = append(rt.Partitions, rp)
 		req.Topics = append(req.Topics, rt)
-		w := g.place(p).begin("", -1)
+		w := g.place(p).begin("", -1, -1)
 		o.request(req, func(resp kmsg.Response) {
 			r := resp.(*kmsg.OffsetDeleteResponse)
 			refused := []wire.ErrorCode{wire.NonEmptyGroup, wire.GroupIDNotFound, wire.GroupSubscribedToTopic, wire.UnknownTopicOrPartition}
@@ -172,7 +172,7 @@ func (o *operator) fetch(g *ghostGroup, then func()) {
 				o.run.allow(o.name, "OffsetFetch", p.ErrorCode, wire.UnknownTopicOrPartition)
 				continue
 			}
-			l.fetched(o.name, sent, p.Offset, textOf(p.Metadata))
+			l.fetched(o.name, sent, p.Offset, p.LeaderEpoch, textOf(p.Metadata))
 		}
 		then()
 	})

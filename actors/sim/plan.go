@@ -174,7 +174,7 @@ func (p *Plan) planRare(r *rand.Rand) {
 			FaultPlan{Number: len(p.Faults) + 1, Kind: Power, At: at, Before: "sync *.log", N: 2 + r.IntN(3), Seed: r.Uint64()})
 	}
 	if r := stream(p.Seed, "plan/groups"); chance(r, 15) {
-		p.Settings = p.Settings.With("offsets.topic.num.partitions", one(r, "1", "2")).With("offsets.topic.segment.bytes", one(r, "1000", "104857600"))
+		p.Settings = p.Settings.With("offsets.topic.num.partitions", one(r, "1", "2")).With("offsets.topic.segment.bytes", one(r, "1000", "1048576"))
 		for range 1 + r.IntN(2) {
 			p.Clients = append(p.Clients, ClientPlan{
 				Number: len(p.Clients), Kind: Committer, Pause: one(r, 15*time.Millisecond, 100*time.Millisecond), Patience: between(r, 500*time.Millisecond, 4*time.Second),

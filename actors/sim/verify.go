@@ -55,6 +55,19 @@ func (r *run) verify(round int) {
 	for _, c := range []*client{probe, last} {
 		c.script.finish()
 	}
+	r.verifyCommits(round)
+}
+
+// verifyCommits asks for what all groups have committed, and holds it against what they were told.
+func (r *run) verifyCommits(round int) {
+	if r.violation != nil || len(r.groups.groups) == 0 {
+		return
+	}
+	c := newClient(r, ClientPlan{Number: 110 + round, Kind: Operator, Pause: time.Millisecond, Patience: 30 * time.Second})
+	r.clients = append(r.clients, c)
+	c.script.finish()
+	c.start()
+	r.until("asking for all commits", time.Minute, c.script.done)
 }
 
 // everywhere tells that the producer has had something acknowledged in every partition that exists.
