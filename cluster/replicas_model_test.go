@@ -55,6 +55,7 @@ type copyOfLog struct {
 type puppet struct {
 	id     ident.BrokerID
 	up     bool
+	leaves bool // it is being stopped in order
 	run    byte
 	epoch  ident.BrokerEpoch // of this run; 0: not registered
 	last   ident.BrokerEpoch // what a clean stop would write down
@@ -218,11 +219,16 @@ func (s *stage) pulse(p *puppet) {
 		s.register(p)
 		return
 	}
-	hb := &Heartbeat{Broker: p.id, Epoch: p.epoch, Arrived: s.now.Mono, WantFence: !s.quiet && s.rng.Intn(40) == 0}
+	hb := &Heartbeat{Broker: p.id, Epoch: p.epoch, Arrived: s.now.Mono, WantFence: !s.quiet && s.rng.Intn(40) == 0, WantShutdown: p.leaves}
 	if p.image != nil {
 		hb.Applied = p.image.Index()
 	}
-	s.tell(&hb.Ask, hb, func(Reply) {})
+	s.tell(&hb.Ask, hb, func(r Reply) {
+		if body, ok := r.Body.(*HeartbeatReply); ok && body.ShouldShutDown && p.up && p.epoch == hb.Epoch {
+			s.end(p, 0)
+			reached["stops in order"]++
+		}
+	})
 }
 
 func (s *stage) register(p *puppet) {
@@ -403,10 +409,17 @@ func (s *stage) follow(p *puppet, i int) {
 	})
 }
 
-// die ends a run: in order, killed, by a power loss, or with a disk that loses what it had acknowledged.
+// die ends a run.
 func (s *stage) die(p *puppet) {
-	kind := s.rng.Intn(5)
-	p.up, p.image = false, nil
+	s.end(p, s.rng.Intn(5))
+	if s.rng.Intn(3) == 0 {
+		s.mourn(p)
+	}
+}
+
+// end ends a run in order (0), killed (1), by a power loss (2, 3), or with a disk that loses what it had acknowledged (4).
+func (s *stage) end(p *puppet, kind int) {
+	p.up, p.leaves, p.image = false, false, nil
 	p.clean = 0
 	for i := range p.copies {
 		c := &p.copies[i]
@@ -433,9 +446,6 @@ func (s *stage) die(p *puppet) {
 		p.clean = 0 // a stop with replicas in recovery leaves no marker
 	}
 	p.epoch = 0
-	if s.rng.Intn(3) == 0 {
-		s.mourn(p)
-	}
 }
 
 // mourn lets voters hear of a death.
@@ -536,6 +546,9 @@ func (s *stage) checkElection(m *Image, i int) {
 	if now.Election == ElectionClean {
 		return
 	}
+	if now.Election == ElectionPossibleLoss {
+		s.checkFarthest(old, now.Leader, i)
+	}
 	reached["declared losses"]++
 	s.uncl[i] = now.LeaderEpoch
 	c, g := &s.puppets[now.Leader-1].copies[i], s.ghost[i]
@@ -544,6 +557,25 @@ func (s *stage) checkElection(m *Image, i int) {
 		n++
 	}
 	s.ghost[i] = g[:n:n]
+}
+
+// checkFarthest: where nobody was whole, the one that reaches farthest leads, of all who could have led.
+func (s *stage) checkFarthest(old *Partition, leader ident.BrokerID, i int) {
+	s.t.Helper()
+	reach := func(b ident.BrokerID) *Report {
+		c := &s.puppets[b-1].copies[i]
+		r := &Report{LastEpoch: ident.NoLeaderEpoch, End: ident.Offset(len(c.log))}
+		if len(c.log) > 0 {
+			r.LastEpoch = c.log[len(c.log)-1].epoch
+		}
+		return r
+	}
+	for _, b := range old.LastKnownELR {
+		if reach(b).compare(reach(leader)) > 0 {
+			s.t.Fatalf("partition %d: broker %d leads and reaches %v, broker %d reaches %v: %s", i, leader, *reach(leader), b, *reach(b), describePartition(old))
+		}
+		reached["compared"]++
+	}
 }
 
 // checkSets holds ISR and ELR against the ghost (CandidateCompleteness): whoever is in them, and did not lose what it had said it has, has everything.
@@ -576,6 +608,26 @@ func (s *stage) whole() {
 	}
 }
 
+// operate is what people do meanwhile: other configs, elections, a stop in order.
+func (s *stage) operate() {
+	s.t.Helper()
+	switch s.rng.Intn(5) {
+	case 0, 1:
+		name, value := "min.insync.replicas", fmt.Sprint(1+s.rng.Intn(3))
+		if s.rng.Intn(4) == 0 {
+			name, value = "write.caching", fmt.Sprint(s.rng.Intn(2) == 0)
+		}
+		cmd := &IncrementalAlterConfigs{Resources: []ConfigChange{{Resource: topicResource("t"), Ops: []ConfigOp{{Name: name, Op: OpSet, Value: &value}}}}}
+		s.tell(&cmd.Ask, cmd, func(Reply) { reached["configs"]++ })
+	case 2, 3:
+		cmd := &ElectLeaders{All: true, Unclean: s.rng.Intn(6) == 0}
+		s.tell(&cmd.Ask, cmd, func(Reply) { reached["asked elections"]++ })
+	case 4:
+		p := s.puppets[s.rng.Intn(len(s.puppets))]
+		p.leaves = p.up && p.epoch != 0
+	}
+}
+
 // round is one step of everybody.
 func (s *stage) round() {
 	s.t.Helper()
@@ -583,6 +635,9 @@ func (s *stage) round() {
 	for range 6 {
 		s.act(s.puppets[s.rng.Intn(len(s.puppets))])
 		s.check()
+	}
+	if s.rng.Intn(25) == 0 {
+		s.operate()
 	}
 	for len(s.mail) > 0 && s.rng.Intn(3) > 0 {
 		k := s.rng.Intn(len(s.mail))
@@ -633,6 +688,9 @@ func (s *stage) calm() {
 		s.time()
 		s.collect()
 		for _, p := range s.puppets {
+			if !p.up {
+				s.boot(p)
+			}
 			s.replay(p)
 			s.pulse(p)
 			s.judge(p)
@@ -671,7 +729,7 @@ func TestNothingCommittedIsLostByTheController(t *testing.T) {
 			s.calm()
 		})
 	}
-	for _, what := range []string{"committed", "proposals", "lossy", "elections", "declared losses", "stops"} {
+	for _, what := range []string{"committed", "proposals", "lossy", "elections", "declared losses", "stops", "compared", "configs", "asked elections", "stops in order"} {
 		if reached[what] == 0 {
 			t.Errorf("never happened: %s", what)
 		}
