@@ -48,6 +48,7 @@ type conversation struct {
 	options partition.Options
 	now     partition.Now
 	out     partition.Out
+	d       *datadriven.TestData
 }
 
 // defaults of the settings; a script changes them with new and configure.
@@ -71,6 +72,7 @@ func (c *conversation) play(t *testing.T, d *datadriven.TestData) string {
 	t.Helper()
 	a := args{t: t, d: d, used: map[string]bool{}}
 	c.out.Reset()
+	c.d = d
 	panicked := c.do(&a)
 	a.allUsed()
 	if panicked != "" {
@@ -133,6 +135,7 @@ func (c *conversation) do(a *args) (panicked string) {
 		c.step(&partition.StrictCleared{LeaderEpoch: ident.LeaderEpoch(a.num("epoch", int64(c.m.LeaderEpoch())))})
 	case "resign":
 		c.step(&partition.Resign{})
+	case "replication": // drawn with the transcript
 	case "stop":
 		c.step(&partition.Stop{Code: a.code("code")})
 	case "tick":
@@ -326,6 +329,9 @@ func (c *conversation) transcript() string {
 	}
 	for _, n := range c.out.Note {
 		fmt.Fprintln(&b, n)
+	}
+	if c.d.Cmd == "replication" {
+		fmt.Fprintf(&b, "%+v\n", c.m.Replication())
 	}
 	o := c.m.Offsets()
 	fmt.Fprintf(&b, "%v: start=%d hw=%d flushed=%d end=%d\n", c.m.Role(), o.LogStart, o.HighWatermark, o.Flushed, o.End)

@@ -215,10 +215,15 @@ func (m *Machine) write(batches []ReplicaBatch, out *Out) {
 	out.Persist = append(out.Persist, Write{Kind: WriteReplica, Offset: m.end, LeaderEpoch: m.leaderEpoch})
 }
 
+// replicatedKept bounds the memory that is kept for the batches of an answer.
+const replicatedKept = 64
+
 // replicated takes the first n written batches into the state.
 func (m *Machine) replicated(now Now, n int, out *Out) {
 	batches := m.proposal.replicated[:min(max(n, 0), len(m.proposal.replicated))]
-	m.proposal.replicated = m.proposal.replicated[:0]
+	if m.proposal.replicated = m.proposal.replicated[:0]; cap(m.proposal.replicated) > replicatedKept {
+		m.proposal.replicated = nil
+	}
 	for i := range batches {
 		b := &batches[i]
 		// Where compaction has left a gap, the epoch begins at its lower end: so it takes in

@@ -264,6 +264,20 @@ func (m *Machine) Offsets() Offsets {
 	}
 }
 
+// Replication is a reading of how well the partition is replicated, as its leader counts
+// it (UnderReplicated, UnderMinIsr, AtMinIsr).
+type Replication struct {
+	Assigned  int32
+	InSync    int32 // the committed ISR
+	MinInSync int32 // min(min.insync.replicas, assigned)
+}
+
+// Replication reads the sizes of the sets; it means something only while this machine
+// leads.
+func (m *Machine) Replication() Replication {
+	return Replication{Assigned: int32(len(m.replicas.all)), InSync: m.replicas.isrSize, MinInSync: m.minISR()}
+}
+
 // SnapshotProducers appends the state of all producers as of the log end, for the
 // snapshot file that is named after that offset.
 func (m *Machine) SnapshotProducers(dst []record.ProducerEntry) []record.ProducerEntry {
