@@ -42,5 +42,7 @@
 //	| Flusher       | data directory     | group commit                                               | exit     | directory offline; all: exit  |
 //	| Cleaner       | process            | has the dirtiest logs compacted                            | exit     | back off                      |
 //	| IOWorker      | goroutine of a pool | reads of cold data; opening, closing and deleting of logs | exit     | told to who asked             |
+//	| Links         | process            | which brokers are reached: the peer port, dialling, back-off | exit   | back off                      |
+//	| Link          | connection between brokers | msgpack frames, probes, requests under way         | halt     | connect again                 |
 //	| Facts         | process            | the facts that observers hear                              | exit     | none                          |
 package actors

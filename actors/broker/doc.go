@@ -56,6 +56,17 @@
 // A load reads the log region by region: the partition finds each (groupRead), the I/O pool reads and applies it (loadGroups). A heartbeat has an operation
 // of its own (heartbeatOp), which is its own message.
 //
+// # The way between brokers
+//
+//	links           keeps a control connection to each broker it is told of, a data connection to those that lead what this one follows; owns the peer port
+//	└─ link-N       one connection: greeting, frames (wire/peer), probes, requests under way, letters in pieces
+//
+// Who has something for another broker finds the link in a table and sends it a message: links.send. What comes is told to a linkHandler on the link's turn;
+// records come in a chunk with credit of a pool of their own, so that clients cannot take the memory that replication needs. Asks, positions and watermarks
+// of one turn go into one frame. Records go out like a Fetch's. A new run of a broker makes the links of the older one void, and whatever still comes by
+// them is not heard. When all links of a broker have ended and nobody listens at its address, that is told as a fact. Bytes are carried by a socket, by TLS,
+// or by whoever has a PeerWire.
+//
 // # What is shared
 //
 // Actors share no state but what the struct shared holds: immutable values behind atomic pointers (image, topic table, settings), counters, and four
@@ -74,6 +85,7 @@
 //   - gate: closed while a session can take no more; its connection is not read then.
 //   - held answer: a coordinator's, that waits until what it says is committed. inquiry: a message that asks a coordinator.
 //   - intake: cuts bytes into frames. feed: intake, gate and session. line: a connection as its listener knows it.
+//   - link: a connection between brokers, or its actor. founding: a link of which one side has no cluster.
 //   - jumper: a client that was told of no usable offset, and will ask where to go.
 //   - operation: a request that was begun: produceOp, fetchOp, heartbeatOp, callOp (all others, by the handler package).
 //   - place: the right to one more connection.

@@ -35,4 +35,6 @@ const (
 	signalOpen                         // a partition may open its log: the one before is gone
 	signalRetain                       // a partition looks for segments to delete
 	signalCheckpoint                   // the flusher writes the directory's checkpoints
+	signalDue                          // the longest wait of a link's request is over
+	signalMarks                        // a link may send watermarks again
 )

@@ -51,7 +51,7 @@ func (m *Asks) AppendTo(dst []byte) []byte {
 func (m *Asks) Decode(b Body) error {
 	r := b.r
 	m.Epoch = ident.BrokerEpoch(r.int64())
-	n, outer := r.list(elementMin)
+	n, outer := r.list()
 	m.List = sized(m.List, n)
 	for i := range m.List {
 		inner := r.enter()
@@ -151,7 +151,7 @@ func (m *Withdraw) AppendTo(dst []byte) []byte {
 func (m *Withdraw) Decode(b Body) error {
 	r := b.r
 	m.Epoch = ident.BrokerEpoch(r.int64())
-	n, outer := r.list(elementMin)
+	n, outer := r.list()
 	m.List = sized(m.List, n)
 	for i := range m.List {
 		inner := r.enter()

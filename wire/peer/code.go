@@ -26,7 +26,7 @@ const (
 )
 
 // Required is the first of the codes that a reader must know.
-const Required Code = 0x40
+const Required = Code(0x40)
 
 // codeMax keeps a code in one byte of msgpack.
 const codeMax = 0x7f
@@ -63,8 +63,9 @@ func (c Code) On(p Purpose) bool {
 		return p == Control
 	case CodeAsks, CodeAnswer, CodeWithdraw:
 		return p == Data
+	default:
+		return false
 	}
-	return false
 }
 
 // Founding tells whether a message may be sent while one of the two has no cluster.
@@ -72,8 +73,9 @@ func (c Code) Founding() bool {
 	switch c {
 	case CodeRefuse, CodePing, CodePong, CodeLetter, CodeAnnouncement:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // FromDialler tells whether a message of a data connection comes from who dialled.
@@ -126,6 +128,7 @@ func New(c Code) Message {
 		return new(Withdraw)
 	case CodeAnnouncement:
 		return new(Announcement)
+	default:
+		panic("peer: New of an unknown " + c.String())
 	}
-	panic("peer: New of an unknown " + c.String())
 }

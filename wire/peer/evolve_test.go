@@ -41,7 +41,9 @@ func frameOf(t *testing.T, values ...any) []byte {
 
 // tails are what a newer broker may write behind the fields that we know.
 var tails = []any{
-	7, -1e9, "text", []byte("bytes"), nil, true, 3.5, float32(2), []any{1, []any{2, "x"}}, map[string]any{"a": 1, "b": []any{nil}},
+	7, -1e9, "text", []byte("bytes"), nil, true, 3.5, float32(2),
+	[]any{1, []any{2, "x"}},
+	map[string]any{"a": 1, "b": []any{nil}},
 	make([]byte, 300), make([]byte, 70_000), int64(-1 << 62), uint64(1 << 63), int8(-100), int16(-1000),
 }
 
@@ -156,9 +158,8 @@ func TestFramesAboveTheLimitAreRefusedByTheirLength(t *testing.T) {
 		{[]byte{0xff, 0xff, 0xff, 0xff}, 0, false, peer.CodeTooLarge},
 	} {
 		size, complete, err := peer.Scan(c.frame, 100)
-		var protocol *wire.ProtocolError
 		code := ""
-		if errors.As(err, &protocol) {
+		if protocol, ok := errors.AsType[*wire.ProtocolError](err); ok {
 			code = protocol.Code
 		}
 		if size != c.size || complete != c.complete || code != c.code {

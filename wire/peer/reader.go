@@ -56,13 +56,13 @@ func (r *reader) leave(outer int) {
 }
 
 // list reads the length of an array of structs and returns what leave needs. A list
-// that claims more elements than the frame can hold, at sizeMin bytes each, is bad.
-func (r *reader) list(sizeMin int) (n, outer int) {
+// that claims more elements than the frame can hold is bad.
+func (r *reader) list() (n, outer int) {
 	if !r.next() {
 		return 0, 0
 	}
 	outer = r.left
-	n = r.array(sizeMin)
+	n = r.array(elementMin)
 	r.left = n
 	return n, outer
 }

@@ -60,7 +60,7 @@ func appendPlace(dst []byte, topic ident.TopicID, partition int32, epoch ident.L
 func (m *Progress) Decode(b Body) error {
 	r := b.r
 	m.Epoch = ident.BrokerEpoch(r.int64())
-	n, outer := r.list(elementMin)
+	n, outer := r.list()
 	m.List = sized(m.List, n)
 	for i := range m.List {
 		inner := r.enter()
@@ -113,7 +113,7 @@ func (m *Watermarks) AppendTo(dst []byte) []byte {
 func (m *Watermarks) Decode(b Body) error {
 	r := b.r
 	m.Epoch = ident.BrokerEpoch(r.int64())
-	n, outer := r.list(elementMin)
+	n, outer := r.list()
 	m.List = sized(m.List, n)
 	for i := range m.List {
 		inner := r.enter()
