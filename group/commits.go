@@ -25,7 +25,13 @@ func (s *Shard) commit(now coord.Now, c *coord.Commit, out *coord.Out) *coord.Co
 	case c.Generation >= 0: // nobody is a member of an offsets-only group
 		code = wire.UnknownMemberID
 	}
+	if code == wire.NoError && s.commitTooLarge(c) {
+		code = wire.UnknownServerError
+	}
 	if code != wire.NoError {
+		if g != nil {
+			s.forget(g)
+		}
 		return refuseCommit(c, code)
 	}
 	reply := g.offsets.Commit(now, &s.cfg, c, s.jumps, out)

@@ -25,6 +25,9 @@ func (s *Shard) consumerHeartbeat(now coord.Now, id ident.RequestID, c *coord.Co
 		code = wire.GroupMaxSizeReached
 		text = fmt.Sprintf("The members of the groups of this coordinator would need more than %d bytes.", s.cfg.MembersBytesMax)
 	}
+	if code == wire.NoError && s.heartbeatTooLarge(g, c) {
+		code, text = wire.UnknownServerError, fmt.Sprintf("The record of the member would be larger than %d bytes.", s.cfg.RecordBytesMax)
+	}
 	if code != wire.NoError {
 		refuseConsumer(id, c, code, text, out)
 		return

@@ -18,6 +18,9 @@ func (s *Shard) join(now coord.Now, id ident.RequestID, c *coord.Join, out *coor
 	case s.tooHeavy(g, c):
 		out.Reply(id, &coord.JoinReply{Code: wire.GroupMaxSizeReached, Generation: -1, Member: c.Member})
 		return
+	case s.joinTooLarge(g, c):
+		out.Reply(id, &coord.JoinReply{Code: wire.UnknownServerError, Generation: -1, Member: c.Member})
+		return
 	case g != nil && g.consumer != nil && !g.consumer.Empty():
 		g.consumer.ClassicJoin(now, &s.cfg, s.topics, id, c, out)
 		s.settle(now, g, out)
@@ -51,6 +54,8 @@ func (s *Shard) sync(now coord.Now, id ident.RequestID, c *coord.Sync, out *coor
 		s.settle(now, g, out)
 	case g != nil && g.classic != nil && s.overweight(g.classic.AddsSync(c)):
 		out.Reply(id, &coord.SyncReply{Code: wire.GroupMaxSizeReached})
+	case g != nil && g.classic != nil && s.syncTooLarge(g.classic, c):
+		out.Reply(id, &coord.SyncReply{Code: wire.UnknownServerError})
 	case g != nil && g.classic != nil:
 		g.classic.Sync(now, &s.cfg, id, c, out)
 		s.weigh(g)

@@ -223,6 +223,54 @@ func TestWhatPatternsMatchIsWeighed(t *testing.T) {
 	}
 }
 
+// TestWhatMakesARecordTooLargeIsRefusedAndLeavesNothing: max.message.bytes of the offsets topic bounds what one request may make the log take.
+func TestWhatMakesARecordTooLargeIsRefusedAndLeavesNothing(t *testing.T) {
+	s := newScales()
+	cfg := coord.DefaultConfig()
+	cfg.RecordBytesMax = 2000
+	s.ask(&coord.Configure{Config: cfg})
+	big := strings.Repeat("x", 1900)
+	refused := func(what string, c coord.Command) {
+		t.Helper()
+		before := len(s.shard.Entries())
+		if code := s.ask(c); code != wire.UnknownServerError {
+			t.Errorf("%s: %v, want UNKNOWN_SERVER_ERROR", what, code)
+		}
+		if n := len(s.shard.Entries()); n != before || len(s.out.Entries) > 0 {
+			t.Errorf("%s: %d entries are left, %d are proposed; there were %d", what, n, len(s.out.Entries), before)
+		}
+	}
+	commit := func(metadata string) coord.Command {
+		return &coord.Commit{Group: "new", Generation: -1, Retention: -1, Topics: []coord.CommitTopic{
+			{Name: "a", Partitions: []coord.CommitPartition{{Offset: 1}, {Partition: 1, Offset: 1, Metadata: metadata}}},
+		}}
+	}
+	refused("a commit", commit(big))
+	if code := s.ask(commit(big[:1000])); code != wire.NoError {
+		t.Errorf("a smaller commit: %v", code)
+	}
+	refused("a member of the newer protocol", &coord.ConsumerHeartbeat{Group: "c", Member: "m", RebalanceTimeout: 60_000, Topics: []string{big}, Owned: []coord.TopicPartitions{}})
+	if code := s.want("m", 0, big[:1000]); code != wire.NoError {
+		t.Errorf("one that wants less: %v", code)
+	}
+	refused("one that wants more", &coord.ConsumerHeartbeat{Group: "c", Member: "m", MemberEpoch: 1, RebalanceTimeout: -1, Topics: []string{big}})
+	subscription := append([]byte{0, 1, 0, 0, 0, 1, 0, 1, 'a', 0, 0, 0x7, 0x6c}, make([]byte, 1900+4)...)
+	refused("a classic one beside it", &coord.Join{
+		Group: "c", NewMember: "old", ProtocolType: "consumer", SessionTimeout: 60_000, RebalanceTimeout: 60_000, Protocols: []coord.Protocol{{Name: "range", Metadata: subscription}},
+	})
+	s.join("g", "", 1, 10)
+	s.now.Mono += 10_000_000_000
+	s.out.Reset()
+	s.shard.Tick(s.now, &s.out)
+	sync := func(size int) coord.Command {
+		return &coord.Sync{Group: "g", Member: "m-1", Generation: 1, Assignments: []coord.MemberAssignment{{Member: "m-1", Assignment: make([]byte, size)}}}
+	}
+	refused("a leader's decision", sync(1900))
+	if code := s.ask(sync(1000)); code != wire.NoError {
+		t.Errorf("a smaller one: %v", code)
+	}
+}
+
 // crowd is a cluster of topics, by name.
 type crowd struct{ all []coord.Topic }
 

@@ -96,7 +96,7 @@ func (c *coordinatorActor) append(t *runtime.Turn) {
 // groupRequest marks the ids of what a coordinator asks of its partition: those of sessions are smaller.
 const groupRequest = ident.RequestID(1) << 63
 
-// gather makes a batch of pending entries, at least of one.
+// gather makes a batch of pending entries, at least of one: what is larger than max.message.bytes by itself is nothing that a client can ask for (package group).
 func (c *coordinatorActor) gather(w *groupWrite) error {
 	b, limit := c.builder, min(groupBatchMax, int(c.batchMax()))
 	n := 0

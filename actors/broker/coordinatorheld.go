@@ -82,8 +82,6 @@ func appendRefusal(code wire.ErrorCode) wire.ErrorCode {
 	switch code {
 	case wire.NotLeaderOrFollower, wire.FencedLeaderEpoch, wire.UnknownTopicOrPartition, wire.UnknownTopicID:
 		return wire.NotCoordinator
-	case wire.MessageTooLarge, wire.RecordListTooLarge:
-		return wire.UnknownServerError
 	default: // a full disk, too few replicas, a replica offline: they may recover, and the coordinator stays here
 		return wire.CoordinatorNotAvailable
 	}

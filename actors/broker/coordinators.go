@@ -97,6 +97,7 @@ func (r *rootActor) configOf(image *cluster.Image) (*config.GroupValues, *coord.
 	c.Consumer = coord.ConsumerConfig{SessionTimeout: v.SessionMs.Value, HeartbeatInterval: v.HeartbeatMs.Value, AssignmentInterval: v.AssignmentInterval.Value}
 	c.OffsetsRetention, c.OffsetsCheckInterval = v.RetentionMs, v.RetentionCheckMs
 	c.OffsetMetadataMax = v.MetadataBytesMax
+	c.RecordBytesMax = config.TopicOf(image.Stack(cluster.OffsetsTopic, r.shared.identity.Broker, r.shared.static)).MaxMessageBytes
 	stack := image.Stack("", r.shared.identity.Broker, r.shared.static)
 	for res := range image.ConfigResources(config.GroupResource) {
 		stack.Override = image.Configs(res)
@@ -128,7 +129,8 @@ func (r *rootActor) newWorld(image *cluster.Image, configs, topics bool) {
 func (r *rootActor) tellCoordinators(t *runtime.Turn, image *cluster.Image, d *cluster.Delta) {
 	configs := d.Features
 	for _, res := range d.Configs {
-		configs = configs || res.Type == config.BrokerResource || res.Type == config.GroupResource
+		configs = configs || res.Type == config.BrokerResource || res.Type == config.GroupResource ||
+			res.Type == config.TopicResource && res.Name == cluster.OffsetsTopic
 	}
 	topics := len(d.Topics) > 0
 	if !configs && !topics {

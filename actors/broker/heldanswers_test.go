@@ -62,7 +62,7 @@ func TestHeldAnswersLeaveInOrderWhenTheyAreCommittedOrTooLate(t *testing.T) {
 func TestWhatClientsHearOfAFailedAppend(t *testing.T) {
 	for code, want := range map[wire.ErrorCode]wire.ErrorCode{
 		wire.NotLeaderOrFollower: wire.NotCoordinator, wire.KafkaStorageError: wire.CoordinatorNotAvailable, wire.NotEnoughReplicas: wire.CoordinatorNotAvailable,
-		wire.NotEnoughReplicasAfterAppend: wire.CoordinatorNotAvailable, wire.RequestTimedOut: wire.CoordinatorNotAvailable, wire.MessageTooLarge: wire.UnknownServerError,
+		wire.NotEnoughReplicasAfterAppend: wire.CoordinatorNotAvailable, wire.RequestTimedOut: wire.CoordinatorNotAvailable,
 	} {
 		if got := appendRefusal(code); got != want {
 			t.Errorf("%v: %v, want %v", code, got, want)

@@ -78,3 +78,50 @@ func (g *Group) decides(c *coord.Sync) bool {
 	m, code := g.checkSync(c)
 	return code == wire.NoError && m == g.leader && g.state == CompletingRebalance
 }
+
+// SyncRecordBytes is about how large the generation becomes with what a Sync decides, as key and value of a record; 0: it decides nothing.
+func (g *Group) SyncRecordBytes(c *coord.Sync) int {
+	if !g.decides(c) {
+		return 0
+	}
+	n := g.recordBytes()
+	for i := range c.Assignments {
+		if m := g.byID[c.Assignments[i].Member]; m != nil {
+			n += len(c.Assignments[i].Assignment)
+		}
+	}
+	return n
+}
+
+// JoinRecordBytes is the same of a Join that writes the generation anew: that of an instance which comes back into a stable group. 0: it writes nothing yet.
+func (g *Group) JoinRecordBytes(c *coord.Join) int {
+	m := g.static[c.Instance]
+	if c.Member != "" || c.Instance == "" || m == nil || g.state != Stable {
+		return 0
+	}
+	n := g.recordBytes() + len(c.NewMember) - len(m.id) + len(c.Client.ID) - len(m.client.ID) - len(m.metadata(g.protocol))
+	for i := range c.Protocols {
+		if c.Protocols[i].Name == g.protocol {
+			n += len(c.Protocols[i].Metadata)
+		}
+	}
+	for _, other := range g.members {
+		n += len(other.assignment)
+	}
+	return n
+}
+
+// recordBytes is what the generation takes without assignments.
+func (g *Group) recordBytes() int {
+	n := len(g.protocolType) + len(g.protocol)
+	if g.leader != nil {
+		n += len(g.leader.id)
+	}
+	for _, m := range g.members {
+		n += memberRecord + len(m.id) + len(m.instance) + len(m.client.ID) + len(m.client.Host) + len(m.metadata(g.protocol))
+	}
+	return n
+}
+
+// memberRecord is what a member takes in the record beside its words.
+const memberRecord = 24

@@ -92,3 +92,33 @@ func (g *Group) kept(id, instance string) *records.Subscription {
 	}
 	return m.sub
 }
+
+// RecordBytes is about how large the record of a member becomes with what a heartbeat says, as key and value; 0: it says nothing new.
+func (g *Group) RecordBytes(c *coord.ConsumerHeartbeat) int {
+	m := &member{id: c.Member, sub: g.kept(c.Member, text(c.Instance))}
+	next := wanted(m, c)
+	if c.MemberEpoch < 0 || next == m.sub {
+		return 0
+	}
+	return recordBytes(c.Member+c.NewMember, next)
+}
+
+// JoinRecordBytes is the same of a Join of the classic protocol.
+func JoinRecordBytes(c *coord.Join) int {
+	next := &records.Subscription{Instance: optional(c.Instance), ClientID: c.Client.ID, ClientHost: c.Client.Host, Classic: &records.Classic{}}
+	for _, p := range c.Protocols {
+		next.Classic.Protocols = append(next.Classic.Protocols, records.Protocol(p))
+	}
+	if len(c.Protocols) > 0 {
+		if wants, err := parseSubscription(c.Protocols[0].Metadata); err == nil {
+			next.Topics, next.Rack = wants.topics, wants.rack
+		}
+	}
+	return recordBytes(c.Member+c.NewMember, next)
+}
+
+// recordBytes is what a subscription takes in the log.
+func recordBytes(id string, s *records.Subscription) int {
+	e := records.ConsumerMember{Member: id, Value: s}
+	return len(e.AppendKey(nil)) + len(e.AppendValue(nil))
+}

@@ -31,6 +31,9 @@ type Config struct {
 	// matches, what they say to their assignors, and what those decide. What one more would need beyond it is refused with GROUP_MAX_SIZE_REACHED. Kafka has
 	// no such bound, and no key for it; the shell leaves it at its default, so that a broker keeps at most this for each partition of the offsets topic.
 	MembersBytesMax int64
+
+	// RecordBytesMax is max.message.bytes of the offsets topic: a request that would make a larger record is refused.
+	RecordBytesMax int32
 }
 
 // ConsumerConfig is what a consumer group may have of its own.
@@ -58,6 +61,6 @@ func DefaultConfig() Config {
 		Consumer:             ConsumerConfig{SessionTimeout: 45_000, HeartbeatInterval: 5_000, AssignmentInterval: 1_000},
 		OffsetsRetention:     10_080 * minute, OffsetsCheckInterval: 10 * minute, OffsetMetadataMax: 4_096,
 		ReconcilingHeartbeat: 250, JumpsRememberedMillis: 7 * 24 * 60 * minute,
-		MembersBytesMax: 32 << 20,
+		MembersBytesMax: 32 << 20, RecordBytesMax: 1<<20 + 12,
 	}
 }
