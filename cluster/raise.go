@@ -43,18 +43,20 @@ func (c *Controller) raiseInternal(m *Image) []Record {
 	return records
 }
 
-// abandon takes back replicas that are being added to brokers that died before they had everything.
+// abandon takes back replicas that are being added to brokers that died before they had everything. One that may lead is kept, and while nobody leads all
+// are: it may be the one that has everything.
 func (p *Partition) abandon(live func(ident.BrokerID) bool) {
+	if p.Leader == ident.NoBroker {
+		return
+	}
 	for _, b := range p.Adding {
-		if live(b) || p.InSync(b) {
+		if live(b) || p.InSync(b) || slices.Contains(p.ELR, b) {
 			continue
 		}
 		if at := slices.Index(p.Replicas, b); len(p.Directories) > 0 {
 			p.Directories = slices.Delete(slices.Clone(p.Directories), at, at+1)
 		}
-		p.Replicas, p.Adding = without(p.Replicas, b), without(p.Adding, b)
-		p.Unverified, p.ELR, p.LastKnownELR = without(p.Unverified, b), without(p.ELR, b), without(p.LastKnownELR, b)
-		p.Reports = slices.DeleteFunc(slices.Clone(p.Reports), func(r Report) bool { return r.Broker == b })
+		p.Replicas, p.Adding, p.Unverified = without(p.Replicas, b), without(p.Adding, b), without(p.Unverified, b)
 	}
 }
 
