@@ -32,6 +32,7 @@ type Seeded struct {
 	blames []*Blame
 	failed *Blame
 	delay  func(actor string) time.Duration
+	late   func(actor string) time.Duration
 	watch  func(actor string, batch []Message)
 }
 
@@ -128,6 +129,11 @@ func (d *Seeded) Reclaim(s *System) {
 // it run when its turn comes. Without Hold blocking actors are like others.
 func (d *Seeded) Hold(delay func(actor string) time.Duration) { d.delay = delay }
 
+// Late makes the turns of all other actors wait, as on a machine that has other things
+// to do: what an actor is sent in the meantime is there when its turn comes. Without
+// Late they run in their turn.
+func (d *Seeded) Late(delay func(actor string) time.Duration) { d.late = delay }
+
 // Watch has every turn told before it runs.
 func (d *Seeded) Watch(turn func(actor string, batch []Message)) { d.watch = turn }
 
@@ -199,8 +205,12 @@ func (d *Seeded) enqueue(m *mailbox) {
 	if m.sys.abandoned {
 		return
 	}
-	if m.spec.Blocking && d.delay != nil {
-		if wait := d.delay(m.path); wait > 0 {
+	delay := d.late
+	if m.spec.Blocking {
+		delay = d.delay
+	}
+	if delay != nil {
+		if wait := delay(m.path); wait > 0 {
 			d.clock.NewAlarm(func() { d.admit(m) }).Set(wait)
 			return
 		}

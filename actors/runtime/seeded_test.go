@@ -156,6 +156,32 @@ func TestACrashedSystemLeavesNothingBehind(t *testing.T) {
 	}
 }
 
+// TestActorsThatAreLateFindAllThatCameInTheMeantime: an actor whose turn is late has in it what was sent while it waited.
+func TestActorsThatAreLateFindAllThatCameInTheMeantime(t *testing.T) {
+	sim := newSimulated(1)
+	sim.run.Late(func(actor string) time.Duration {
+		if actor != "late" {
+			return 0
+		}
+		return time.Millisecond
+	})
+	var log journal
+	late := spawn(t, sim.System, nil, runtime.Spec{Name: "late", Kind: "test", Behaviour: &script{onMessage: func(*runtime.Turn, runtime.Message) { log.add("late") }}})
+	other := spawn(t, sim.System, nil, runtime.Spec{Name: "other", Kind: "test", Behaviour: &script{onMessage: func(*runtime.Turn, runtime.Message) {
+		log.add("other")
+		sim.mustSend(t, late, &note{})
+	}}})
+	for sim.run.Step() {
+	}
+	sim.mustSend(t, late, &note{})
+	sim.mustSend(t, other, &note{})
+	for sim.run.Step() {
+	}
+	if got := log.String(); got != "other late late" {
+		t.Errorf("order %q", got)
+	}
+}
+
 func TestBlockingActorsAreHeldWhileOthersRun(t *testing.T) {
 	sim := newSimulated(1)
 	var log journal

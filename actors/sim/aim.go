@@ -14,9 +14,15 @@ var aims = []string{
 	"sync *.raftlog", "write *.raftlog", "sync partition.metadata",
 }
 
-// planAimed draws deaths that wait for their moment: the process or the machine ends just before an operation of one kind on files of one kind is done. A
+// planAimed draws machines that are slow, and deaths that wait for their moment: the process or the machine ends just before an operation of one kind on files of one kind is done. A
 // second one often follows, in the middle of what the restart does about the first.
 func (p *Plan) planAimed(r *rand.Rand) {
+	if chance(r, 20) {
+		p.Disk.Late = one(r, 200*time.Microsecond, 3*time.Millisecond, 20*time.Millisecond)
+	}
+	if chance(r, 8) {
+		p.Disk.SyncMax = 250 * time.Millisecond
+	}
 	if !chance(r, 35) {
 		return
 	}

@@ -69,6 +69,9 @@ func newHost(r *run) *host {
 	h.disk.Writeback, h.disk.WholeSync, h.disk.Cold = r.plan.Disk.Writeback, r.plan.Disk.WholeSync, r.plan.Disk.Cold
 	h.disk.OnPoint, h.looks = h.point, r.world.Rand("looks")
 	r.world.run.Hold(h.held)
+	if r.plan.Disk.Late > 0 {
+		r.world.run.Late(h.late)
+	}
 	return h
 }
 
@@ -87,9 +90,17 @@ func (h *host) held(actor string) time.Duration {
 	return most
 }
 
+// late is how late another actor gets its turn: seldom much.
+func (h *host) late(string) time.Duration {
+	if chance(h.rand, 70) {
+		return 0
+	}
+	return time.Duration(h.rand.Int64N(int64(h.run.plan.Disk.Late)))
+}
+
 // point hears of each operation on the disk.
 func (h *host) point(p storetest.Point) {
-	if looks(p) && h.looks.IntN(100) < looksPercent {
+	if n := looks(p); n > 0 && chance(h.looks, n) {
 		h.checkPlatter()
 	}
 	h.count(func(c *countdown) bool { return c.op == "" && (!c.syncs || strings.HasPrefix(p.Op, "sync")) }, "in the middle of", p.Op, p.Name)

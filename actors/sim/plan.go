@@ -114,7 +114,8 @@ type DiskPlan struct {
 	Writeback int  // percent of operations that the kernel accompanies by writing on its own account
 	WholeSync bool // one sync of the whole file system is in order
 	SyncMax   time.Duration
-	Cold      int // percent of regions that have to be read from the disk first
+	Cold      int           // percent of regions that have to be read from the disk first
+	Late      time.Duration // actors that wait for no disk get their turn so much late, at most
 }
 
 // Stream is a source of choices for one purpose of a seed.

@@ -108,6 +108,7 @@ func (d DiskPlan) pairs() (list pairs) {
 	list.add("writeback", d.Writeback)
 	list.add("whole-sync", d.WholeSync)
 	list.add("sync-max", d.SyncMax)
+	list.add("late", d.Late)
 	list.add("cold", d.Cold)
 	return list
 }
@@ -195,7 +196,7 @@ func (p *Plan) parse(line string) error {
 			"notice": &p.Weather.NoticeMax,
 		})
 	case "disk":
-		v.read(map[string]any{"writeback": &p.Disk.Writeback, "whole-sync": &p.Disk.WholeSync, "sync-max": &p.Disk.SyncMax, "cold": &p.Disk.Cold})
+		v.read(map[string]any{"writeback": &p.Disk.Writeback, "whole-sync": &p.Disk.WholeSync, "sync-max": &p.Disk.SyncMax, "late": &p.Disk.Late, "cold": &p.Disk.Cold})
 	case "broker":
 		for _, e := range list {
 			p.Settings = p.Settings.With(e.name, e.value)

@@ -18,16 +18,16 @@ import (
 	"github.com/troupe-broker/troupe/wire/record"
 )
 
-// looksPercent is how many of a hundred syncs, renames and removals are followed by a look at the platter.
-const looksPercent = 2
-
-// looks are those operations on a disk that change what a power cut would leave, or what the broker thinks it would.
-func looks(p storetest.Point) bool {
+// looks is how many of a hundred operations are followed by a look at the platter: of those that change what a power cut would leave, or what the broker
+// thinks it would. Names change far less often than bytes are synced.
+func looks(p storetest.Point) int {
 	switch p.Op {
-	case "sync", "syncdir", "syncfs", "rename", "remove":
-		return true
+	case "sync":
+		return 2
+	case "syncdir", "syncfs", "rename", "remove":
+		return 12
 	}
-	return false
+	return 0
 }
 
 // checkPlatter holds what the broker counts as durable against what would be left if the power failed at this moment and nothing survived that was not
