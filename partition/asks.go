@@ -41,6 +41,8 @@ func (m *Machine) ask(now Now, c *Ask, out *Out) {
 	if r.hasEarly && r.early.Generation <= r.generation {
 		if r.early.Generation == r.generation {
 			r.merge(r.early.End, r.early.Flushed, m.end)
+			r.start = max(r.start, min(r.early.LogStart, r.end))
+			m.finishDeletes(out)
 		}
 		r.hasEarly = false
 	}
@@ -262,7 +264,7 @@ func (m *Machine) keepProgress(c *Progress, out *Out) {
 	}
 	next := *c
 	if e.hasProgress && old.BrokerEpoch == c.BrokerEpoch && old.LeaderEpoch == c.LeaderEpoch && old.Generation == c.Generation {
-		next.End, next.Flushed = max(c.End, old.End), max(c.Flushed, old.Flushed)
+		next.End, next.Flushed, next.LogStart = max(c.End, old.End), max(c.Flushed, old.Flushed), max(c.LogStart, old.LogStart)
 	}
 	e.progress, e.hasProgress = next, true
 }

@@ -54,6 +54,7 @@ func (m *Machine) become(now Now, c *Become, out *Out) {
 		m.startClocks(now, out)
 		m.failShortOfReplicas(out)
 		m.advance(out)
+		m.finishDeletes(out)
 		m.proposeISR(now, out)
 	case m.role == Resigned:
 		m.proposeResign(now, out)
@@ -121,6 +122,7 @@ func (m *Machine) lead(now Now, out *Out) {
 	m.failShortOfReplicas(out)
 	m.advance(out)
 	m.answerFetches(out)
+	m.finishDeletes(out)
 }
 
 // mode is write.caching and how far its change has come.

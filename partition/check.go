@@ -172,7 +172,12 @@ func (m *Machine) checkWaiters() error {
 			return fmt.Errorf("fetch %d is parked although it has enough", f.request)
 		}
 	}
-	if m.role != Leading && len(w)+len(m.fetches) > 0 {
+	for i := range m.deletes {
+		if d := &m.deletes[i]; d.before <= m.lowWatermark() || d.before > m.logStart || d.deadline < m.deleteAlarm {
+			return fmt.Errorf("request %d waits for a log start of %d: ours %d, the ISR's %d", d.request, d.before, m.logStart, m.lowWatermark())
+		}
+	}
+	if m.role != Leading && len(w)+len(m.fetches)+len(m.deletes) > 0 {
 		return fmt.Errorf("%d produces and %d fetches wait at a machine that does not lead", len(w), len(m.fetches))
 	}
 	if m.role == Leading && !m.enoughReplicas() && len(w) > 0 {

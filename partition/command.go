@@ -304,10 +304,14 @@ type Unpark struct{ Request ident.RequestID }
 type Rolled struct{ Base ident.Offset }
 
 // DeleteRecords moves the log start up to Before, or to the high watermark if that
-// is ident.NoOffset. There is exactly one [DeleteRecordsReply] for it.
+// is ident.NoOffset. There is exactly one [DeleteRecordsReply] for it, when all members
+// of the ISR have moved their log start as far.
 type DeleteRecords struct {
 	Request ident.RequestID
 	Before  ident.Offset
+	// Deadline ends the wait for the other members: REQUEST_TIMED_OUT, and the log start
+	// stays where it is. 0 means not to wait at all.
+	Deadline ident.Instant
 }
 
 // Trim says that retention moved the log start to Start, which is at most the high

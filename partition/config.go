@@ -23,7 +23,8 @@ type Config struct {
 	// forget the one that has been quiet for longest; nobody is refused.
 	ProducersMax int
 	// ProduceWaitersMax bounds parked produces. One more is refused before it is
-	// written, REQUEST_TIMED_OUT.
+	// written, REQUEST_TIMED_OUT. It bounds waiting DeleteRecords as well; one more is
+	// answered so at once.
 	ProduceWaitersMax int
 	// FetchWaitersMax bounds parked fetches. One more is answered at once.
 	FetchWaitersMax int

@@ -117,7 +117,11 @@ func (c *conversation) do(a *args) (panicked string) {
 	case "rolled":
 		c.step(&partition.Rolled{Base: ident.Offset(a.num("base", 0))})
 	case "delete-records":
-		c.step(&partition.DeleteRecords{Request: a.request(), Before: ident.Offset(a.num("before", -1))})
+		d := &partition.DeleteRecords{Request: a.request(), Before: ident.Offset(a.num("before", -1))}
+		if ms := a.num("timeout", 0); ms > 0 {
+			d.Deadline = c.now.Mono + ident.Instant(ms*millisecond)
+		}
+		c.step(d)
 	case "trim":
 		c.step(&partition.Trim{Start: ident.Offset(a.num("start", 0))})
 	case "list-offsets":

@@ -130,7 +130,7 @@ func (r Reply) String() string {
 	return b.String()
 }
 
-var alarmNames = [...]string{"", "produce", "flush", "producers", "lag", "sync", "propose", "ask"}
+var alarmNames = [...]string{"", "produce", "flush", "producers", "lag", "sync", "propose", "ask", "delete"}
 
 // String names the alarm.
 func (k AlarmKey) String() string { return name(alarmNames[:], int(k)) }

@@ -74,6 +74,7 @@ type Machine struct {
 	proposal  proposal
 	produces  produceHeap // each waits for a high watermark above the current one
 	fetches   []parkedFetch
+	deletes   []parkedDelete
 	sizes     sizes
 	producers *Producers
 
@@ -85,6 +86,7 @@ type Machine struct {
 	syncAlarm     ident.Instant
 	proposeAlarm  ident.Instant
 	askAlarm      ident.Instant
+	deleteAlarm   ident.Instant
 }
 
 // New makes the machine of a replica whose log was opened and recovered. It is
@@ -113,6 +115,7 @@ func New(o Options) *Machine {
 		syncAlarm:     never,
 		proposeAlarm:  never,
 		askAlarm:      never,
+		deleteAlarm:   never,
 		syncSince:     never,
 	}
 	m.follower.begin()
@@ -234,6 +237,9 @@ func (m *Machine) Tick(now Now, out *Out) {
 	}
 	if now.Mono >= m.askAlarm {
 		m.askAgain(out)
+	}
+	if now.Mono >= m.deleteAlarm {
+		m.expireDeletes(now, out)
 	}
 }
 
@@ -374,6 +380,7 @@ func (m *Machine) answerAll(code wire.ErrorCode, out *Out) {
 	}
 	m.fetches = m.fetches[:0]
 	m.refuseAsks(code, out)
+	m.refuseDeletes(code, out)
 	m.produceAlarm = never
 }
 

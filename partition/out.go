@@ -211,6 +211,7 @@ const (
 	AlarmSync                          // a sync of this log has hung for replica.lag.time.max.ms
 	AlarmPropose                       // a proposal is sent again, or may be made again
 	AlarmAsk                           // an ask, or a truncation, is tried again
+	AlarmDelete                        // the first deadline of a waiting DeleteRecords
 )
 
 // Alarm asks for a Tick at At or soon after. Arming a key again replaces it; a

@@ -20,6 +20,7 @@ type replica struct {
 	// counts yet. flushed <= end, except that a report may lower neither.
 	end        ident.Offset
 	flushed    ident.Offset
+	start      ident.Offset // the log start; 0 until it is reported
 	generation ident.Generation
 	verified   bool // an ask of this generation has shown that the log is a prefix of ours
 	// early is the greatest Progress that came before the ask of its generation.
@@ -108,7 +109,7 @@ func (r *replica) reported(strict bool) ident.Offset {
 // former one says nothing any more.
 func (r *replica) renew(g ident.Generation) {
 	r.generation, r.verified = g, false
-	r.end, r.flushed = ident.NoOffset, ident.NoOffset
+	r.end, r.flushed, r.start = ident.NoOffset, ident.NoOffset, 0
 	r.toldHigh, r.toldStart = ident.NoOffset, ident.NoOffset
 }
 
@@ -176,10 +177,13 @@ func (m *Machine) progress(now Now, c *Progress, out *Out) {
 			r.early, r.hasEarly = c.Report, true
 		} else if r.early.Generation == c.Generation {
 			r.early.End, r.early.Flushed = max(r.early.End, c.End), max(r.early.Flushed, c.Flushed)
+			r.early.LogStart = max(r.early.LogStart, c.LogStart)
 		}
 		return
 	}
 	r.merge(c.End, c.Flushed, m.end)
+	r.start = max(r.start, min(c.LogStart, r.end))
+	m.finishDeletes(out)
 	m.reclock(now, r, out)
 	m.advance(out)
 	m.proposeISR(now, out)

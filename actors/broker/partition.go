@@ -41,7 +41,7 @@ type partitionActor struct {
 	now     partition.Now
 	out     partition.Out
 	replied int // replies of out that were given
-	timers  [partition.AlarmAsk + 1]*runtime.Timer
+	timers  [partition.AlarmDelete + 1]*runtime.Timer
 
 	current runtime.Message // whose command is being stepped, if it has a request id
 	id      ident.RequestID // of current; 0: it has been answered
