@@ -76,12 +76,9 @@ func (p *configPlan) resource(r config.Resource, change func(config.Set, *Resour
 		result.Err, result.Warnings = err, nil
 		return
 	}
-	if r.Type == config.GroupResource {
-		stack := config.Stack{Override: after, Cluster: p.image.Configs(config.Resource{Type: config.BrokerResource}), Static: p.c.options.Static}
-		if err := config.CheckGroup(stack); err != nil {
-			result.Err, result.Warnings = refuse(wire.InvalidConfig, "%v", err), nil
-			return
-		}
+	if result.Err = together(r.Type, p.c.stackOf(p.image, after)); result.Err != nil {
+		result.Warnings = nil
+		return
 	}
 	records := configRecords(r, before, after)
 	if len(records) == 0 {
@@ -94,6 +91,27 @@ func (p *configPlan) resource(r config.Resource, change func(config.Set, *Resour
 	p.image = image
 	p.records = append(p.records, records...)
 	p.changed = append(p.changed, r)
+}
+
+// stackOf is what holds for a resource with these configs of its own, as far as the controller knows: what a broker's file says may differ from its own.
+func (c *Controller) stackOf(m *Image, override config.Set) config.Stack {
+	return config.Stack{Override: override, Cluster: m.Configs(config.Resource{Type: config.BrokerResource}), Static: c.options.Static}
+}
+
+// together checks configs that are good each by itself.
+func together(t config.ResourceType, s config.Stack) *Error {
+	var err error
+	switch t {
+	case config.GroupResource:
+		err = config.CheckGroup(s)
+	case config.TopicResource:
+		err = config.CheckTopic(s)
+	case config.BrokerResource, config.ClientMetricsResource, config.BrokerLoggerResource:
+	}
+	if err != nil {
+		return refuse(wire.InvalidConfig, "%v", err)
+	}
+	return nil
 }
 
 // configRecords makes the records that lead from one set to another.

@@ -71,6 +71,9 @@ func (p *topicPlan) create(t NewTopic) (CreatedTopic, *Error) {
 		return CreatedTopic{}, refuse(wire.PolicyViolation, "the cluster has %d topics, and that is its limit", limit)
 	}
 	configs, err := topicConfigs(t.Configs)
+	if err == nil {
+		err = together(config.TopicResource, p.c.stackOf(p.image, configs))
+	}
 	if err != nil {
 		return CreatedTopic{}, err
 	}

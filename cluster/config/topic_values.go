@@ -1,5 +1,10 @@
 package config
 
+import (
+	"fmt"
+	"strconv"
+)
+
 // TopicValues is every honoured topic key as a plain value: what a partition and its log need.
 type TopicValues struct {
 	Delete               bool // cleanup.policy names delete
@@ -69,4 +74,16 @@ func TopicOf(s Stack) TopicValues {
 		v.Compact = v.Compact || w == "compact"
 	}
 	return v
+}
+
+// CheckTopic tells whether keys of a topic contradict each other as they hold together: *Error, Conflict. Each value by itself has been checked.
+// (Kafka: LogConfig.validateValues)
+func CheckTopic(s Stack) error {
+	if least, most := s.TopicInt("min.compaction.lag.ms"), s.TopicInt("max.compaction.lag.ms"); least > most {
+		return &Error{
+			Code: Conflict, Key: "min.compaction.lag.ms", Value: strconv.FormatInt(least, 10),
+			Problem: fmt.Sprintf("it must not be above max.compaction.lag.ms, which is %d", most),
+		}
+	}
+	return nil
 }
