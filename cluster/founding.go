@@ -123,6 +123,33 @@ func PromiseOf(d Durable) (p Promise, fresh bool, err error) {
 	return p, m.index == 1 && l.last() == 1 && l.hard.GetTerm() == 1 && l.hard.GetVote() == 0, nil
 }
 
+// Role is what a raft log makes of the broker that has it.
+type Role uint8
+
+const (
+	RoleNone     Role = iota // nothing was ever written: Founding
+	RoleFounder              // a promise, and Raft has not started on it: Founding
+	RoleVoter                // Controller
+	RoleObserver             // Observer
+)
+
+// RoleOf tells which machine goes on with a raft log. It fails when that is damaged or of a newer version.
+func RoleOf(d Durable, node ident.NodeID) (Role, error) {
+	if d.Snapshot == nil && d.HardState == nil && len(d.Entries) == 0 {
+		return RoleNone, nil
+	}
+	p, fresh, err := PromiseOf(d)
+	switch {
+	case err != nil:
+		return RoleNone, err
+	case !slices.ContainsFunc(p.Voters, func(v Voter) bool { return v.Node == node }):
+		return RoleObserver, nil
+	case fresh:
+		return RoleFounder, nil
+	}
+	return RoleVoter, nil
+}
+
 // Step carries out one command and appends what must be done to out.
 func (f *Founding) Step(cmd FoundingCommand, out *FoundingOut) {
 	switch cmd := cmd.(type) {

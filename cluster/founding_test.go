@@ -370,7 +370,21 @@ func TestAPromiseIsForgottenOnlyBeforeRaftHasStarted(t *testing.T) {
 	if p, fresh, err := PromiseOf(d.durable()); err != nil || !fresh || p.ClusterID != "c1" || !slices.Equal(p.Voters, []Voter{loneVoter}) {
 		t.Fatalf("%+v, fresh %t, %v", p, fresh, err)
 	}
+	for node, want := range map[ident.NodeID]Role{loneVoter.Node: RoleFounder, 99: RoleObserver} {
+		if role, err := RoleOf(d.durable(), node); err != nil || role != want {
+			t.Fatalf("node %v has role %d, %v", node, role, err)
+		}
+	}
 	startLone(t, d, Options{})
+	if role, err := RoleOf(d.durable(), loneVoter.Node); err != nil || role != RoleVoter {
+		t.Fatalf("role %d after the start, %v", role, err)
+	}
+	if role, err := RoleOf(Durable{}, 1); err != nil || role != RoleNone {
+		t.Fatalf("role %d without a log, %v", role, err)
+	}
+	if _, err := RoleOf(Durable{HardState: []byte{1}}, 1); !errors.Is(err, ErrDamaged) {
+		t.Fatal(err)
+	}
 	if _, fresh, err := PromiseOf(d.durable()); err != nil || fresh {
 		t.Fatalf("fresh %t after Raft has started, %v", fresh, err)
 	}

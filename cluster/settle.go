@@ -153,12 +153,16 @@ func (p *Partition) farthestOf(eligible func(ident.BrokerID) bool) ident.BrokerI
 	return best.Broker
 }
 
-// best returns whom an unclean election takes: the farthest of those that reported, else the first.
+// best returns whom an unclean election takes: the farthest of those that reported, else the first; one that is only being added after all others, because
+// it may have nothing.
 func (p *Partition) best(can func(ident.BrokerID) bool) ident.BrokerID {
 	if b := p.farthestOf(can); b != ident.NoBroker {
 		return b
 	}
-	return p.first(p.Replicas, can)
+	if b := p.first(p.Replicas, func(b ident.BrokerID) bool { return can(b) && !slices.Contains(p.Adding, b) }); b != ident.NoBroker {
+		return b
+	}
+	return p.first(p.Adding, can)
 }
 
 func (p *Partition) report(b ident.BrokerID) *Report {
