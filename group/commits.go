@@ -1,6 +1,8 @@
 package group
 
 import (
+	"cmp"
+
 	"github.com/troupe-broker/troupe/group/coord"
 	"github.com/troupe-broker/troupe/group/offsets"
 	"github.com/troupe-broker/troupe/wire"
@@ -47,14 +49,14 @@ func unknownGroup(version int16) wire.ErrorCode {
 	return wire.IllegalGeneration
 }
 
-// refuseCommit answers the code for every partition.
+// refuseCommit answers each partition with what is wrong with it, or else with the code.
 func refuseCommit(c *coord.Commit, code wire.ErrorCode) *coord.CommitReply {
 	reply := &coord.CommitReply{Topics: make([]coord.CommitTopicReply, len(c.Topics))}
 	for i := range c.Topics {
 		t := &c.Topics[i]
 		codes := make([]coord.PartitionCode, len(t.Partitions))
 		for j := range t.Partitions {
-			codes[j] = coord.PartitionCode{Partition: t.Partitions[j].Partition, Code: code}
+			codes[j] = coord.PartitionCode{Partition: t.Partitions[j].Partition, Code: cmp.Or(wire.ErrorCode(t.Partitions[j].Code), code)}
 		}
 		reply.Topics[i] = coord.CommitTopicReply{Name: t.Name, ID: t.ID, Partitions: codes}
 	}

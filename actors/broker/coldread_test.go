@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/troupe-broker/troupe/store"
 )
@@ -96,5 +99,37 @@ func TestDamageAtTheBeginningOfAColdReadIsRefusedAtOnce(t *testing.T) {
 	}
 	if p := c.fetched(fetch(11, "worn", 0, 3)); p.ErrorCode != 0 || len(p.RecordBatches) < 100_000 {
 		t.Errorf("behind the damage: error %d, %d bytes", p.ErrorCode, len(p.RecordBatches))
+	}
+}
+
+// What a load of groups and the cleaner have to read is read with the log on loan, and comes to the same.
+func TestColdLogsAreLoadedAndCompacted(t *testing.T) {
+	cold := coldFS{coldFS{store.OS(), "__consumer_offsets"}, "state"}
+	dir := t.TempDir()
+	settings := []string{"offsets.topic.num.partitions=1", "log.cleaner.backoff.ms=20", "log.cleaner.max.compaction.lag.ms=1000"}
+	r := startOn(t, cold, dir, settings...)
+	r.compacted("state")
+	c := r.raw()
+	c.findCoordinator("g")
+	for offset := range int64(20) {
+		if code := c.commit("g", "state", offset, strings.Repeat("m", 4000)); code != 0 {
+			t.Fatalf("commit %d: error %d", offset, code)
+		}
+	}
+	cl := r.client(kgo.DefaultProduceTopic("state"), kgo.ProducerBatchCompression(kgo.NoCompression()))
+	for range 40 {
+		if err := cl.ProduceSync(within(t, 10*time.Second), &kgo.Record{Key: []byte("k"), Value: make([]byte, 60_000)}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cl.Close()
+	r.stop()
+	r = startOn(t, cold, dir, settings...)
+	if got := r.committed("g", "state")[0]; got != 19 {
+		t.Errorf("after the restart: %d", got)
+	}
+	eventually(t, "the log is compacted", func() bool { return r.metric("cleaner_dropped_records_total") >= 16 })
+	if n := r.metric("cleaner_uncleanable_partitions"); n != 0 {
+		t.Errorf("%d logs are not compacted", n)
 	}
 }

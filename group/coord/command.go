@@ -102,14 +102,13 @@ type (
 		Client                  Client
 		Topics                  []CommitTopic
 	}
-	// CommitTopic is one topic of a Commit. The handler has resolved the topic: both Name and ID are set, or Code says why not and the coordinator
-	// answers it for each of its partitions.
+	// CommitTopic is one topic of a Commit. The handler has resolved the topic: both Name and ID are set, or the Code of each of its partitions says why not.
 	CommitTopic struct {
 		Name       string
 		ID         ident.TopicID
 		Partitions []CommitPartition
 	}
-	// CommitPartition is one offset to store. With Code it is refused with it.
+	// CommitPartition is one offset to store. With Code it is refused with that, whatever becomes of the others.
 	CommitPartition struct {
 		Partition   int32
 		Offset      ident.Offset

@@ -10,15 +10,18 @@ import (
 
 // OffsetCommit (8), versions 2 to 10.
 //
-// As in Kafka: partitions that do not exist are refused one by one, UNKNOWN_TOPIC_OR_PARTITION, or UNKNOWN_TOPIC_ID from version 10 on, where topics are
-// named by id; when none exists the coordinator is not asked; the retention of versions 2 to 4 counts from the commit.
+// As in Kafka: partitions that do not exist are refused one by one with UNKNOWN_TOPIC_OR_PARTITION, whatever becomes of the others; from version 10 on, where
+// topics are named by id, a topic that does not exist is UNKNOWN_TOPIC_ID; when none of the partitions exists the coordinator is not asked; the retention of
+// versions 2 to 4 counts from the commit.
 
 // Versions of OffsetCommit and OffsetFetch that matter here.
 const (
-	offsetsTopicIDs    = 10 // the first that names topics by id (KIP-848)
-	retentionVersion   = 4  // the last that says how long a commit is kept (KIP-211)
-	retentionByDefault = -1
+	offsetsTopicIDs  = 10 // the first that names topics by id (KIP-848)
+	retentionVersion = 4  // the last that says how long a commit is kept (KIP-211)
 )
+
+// retentionByDefault says that a commit is kept for offsets.retention.minutes.
+const retentionByDefault = -1
 
 func offsetCommit(c *Call) {
 	req := c.Request.(*kmsg.OffsetCommitRequest)
