@@ -123,7 +123,9 @@ func (p *partitionActor) serve(t *runtime.Turn, o *opened) {
 	p.file.Configure(p.settings.log)
 	p.segments = p.file.Segments()
 	state := partition.LogState{
-		Start: p.file.Start(), End: p.file.End(), Flushed: p.file.Flushed(), Generation: p.file.Generation(), HighWatermark: p.file.Flushed(),
+		Start: p.file.Start(), End: p.file.End(), Flushed: p.file.Flushed(), Generation: p.file.Generation(),
+		// What is flushed need not be committed: the high watermark comes from the in-sync replicas, or from the leader.
+		HighWatermark:   p.file.Start(),
 		StrictConfirmed: p.replica.dir.store.Strict(p.replica.tp),
 	}
 	for _, e := range p.file.Epochs(nil) {
