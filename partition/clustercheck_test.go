@@ -68,7 +68,7 @@ func (x *node) observe() {
 // checkTurn looks at one broker after its turn.
 func (x *node) checkTurn() {
 	c, o := x.c, x.m.Offsets()
-	if x.cut == nil && !x.refusedCut() && (o.End != x.end || o.LogStart != x.start || o.Flushed > x.end) {
+	if x.sound() && (o.End != x.end || o.LogStart != x.start || o.Flushed > x.end) {
 		c.fail("broker %d believes in %+v, its log is [%d,%d)", x.id, o, x.start, x.end)
 	}
 	for _, n := range x.out.Note {
@@ -76,7 +76,7 @@ func (x *node) checkTurn() {
 			c.fail("10: broker %d truncated below its high watermark %d", x.id, n.Offset)
 		}
 	}
-	if x.cut != nil || x.refusedCut() {
+	if !x.sound() {
 		return
 	}
 	for i := range x.log {
@@ -87,10 +87,10 @@ func (x *node) checkTurn() {
 	}
 }
 
-// refusedCut: the machine is ahead of the log, for a truncation that has to be tried
-// again.
-func (x *node) refusedCut() bool {
-	return x.m.Offsets().End != x.end && x.m.Role() == partition.Following
+// sound tells whether log and machine are of the same mind. A truncation that is under
+// way, or that has to be tried again, is in the machine already.
+func (x *node) sound() bool {
+	return x.up && x.cut == nil && (x.m.Offsets().End == x.end || x.m.Role() != partition.Following)
 }
 
 // advanced takes in that a leader has raised its high watermark.
@@ -235,7 +235,7 @@ func (c *cluster) checkMatch(x, y *node) {
 		if d != nil && d.base == b.base && d.epoch == b.epoch {
 			c.fail("2: brokers %d and %d differ in epoch %d at %d:%s and%s", x.id, y.id, b.epoch, b.base, drawLog(x.log), drawLog(y.log))
 		}
-		if c.ghost.declared == 0 && x.up && y.up && b.end <= min(x.m.Offsets().HighWatermark, y.m.Offsets().HighWatermark) {
+		if c.ghost.declared == 0 && x.sound() && y.sound() && b.end <= min(x.m.Offsets().HighWatermark, y.m.Offsets().HighWatermark) {
 			c.fail("3: brokers %d and %d differ below both high watermarks at %d:%s and%s", x.id, y.id, b.base, drawLog(x.log), drawLog(y.log))
 		}
 	}
