@@ -152,7 +152,7 @@ const (
 )
 
 // RegisterBroker announces one run of a broker process. The reply carries its broker epoch. A broker id that is registered, unfenced and heard of
-// within its session by another incarnation is refused with DUPLICATE_BROKER_REGISTRATION.
+// within its session by another incarnation, whose connections are open, is refused with DUPLICATE_BROKER_REGISTRATION.
 type RegisterBroker struct {
 	Ask
 	Broker      ident.BrokerID

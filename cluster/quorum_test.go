@@ -109,7 +109,9 @@ func (w *world) heal() {
 
 func (w *world) randomCommand(rng *rand.Rand, n *member, id *byte, acked map[string]bool, pending map[ident.RequestID]string) {
 	name := fmt.Sprintf("t%d", rng.Intn(20))
-	switch rng.Intn(8) {
+	switch rng.Intn(9) {
+	case 8:
+		w.rumour(rng)
 	case 0, 1, 2:
 		*id++
 		cmd := &CreateTopics{Topics: []NewTopic{{Name: name, ID: ident.TopicID{0: *id, 1: byte(rng.Intn(256))}, Partitions: int32(1 + rng.Intn(4)), ReplicationFactor: 1}}}
@@ -139,6 +141,28 @@ func (w *world) randomCommand(rng *rand.Rand, n *member, id *byte, acked map[str
 	}
 }
 
+// rumour tells some voters that a controller is dead, which may be so or not, or lets one resign.
+func (w *world) rumour(rng *rand.Rand) {
+	if rng.Intn(3) == 0 {
+		if n := w.nodes[rng.Intn(len(w.nodes))]; n.c != nil {
+			n.step(&Resign{})
+		}
+		return
+	}
+	reached["rumours"]++
+	dead := ident.BrokerID(1 + rng.Intn(len(w.nodes)))
+	for _, n := range w.nodes {
+		if n.c == nil || rng.Intn(4) == 0 {
+			continue
+		}
+		epoch := ident.BrokerEpoch(0)
+		if b, ok := n.c.Image().Broker(dead); ok {
+			epoch = b.Epoch
+		}
+		n.step(&LinkDown{Broker: dead, Epoch: epoch, Refused: true})
+	}
+}
+
 // collect notes which topics have been acknowledged.
 func (w *world) collect(acked map[string]bool, pending map[ident.RequestID]string) {
 	for id, name := range pending {
@@ -161,7 +185,7 @@ func (w *world) collect(acked map[string]bool, pending map[ident.RequestID]strin
 func TestQuorumsSurviveStorms(t *testing.T) {
 	clear(reached)
 	for _, voters := range []int{1, 3, 5} {
-		for seed := range int64(8) {
+		for seed := range int64(16) {
 			t.Run(fmt.Sprintf("voters=%d/seed=%d", voters, seed), func(t *testing.T) {
 				var hashes [2]uint64
 				for i := range hashes {
@@ -176,7 +200,7 @@ func TestQuorumsSurviveStorms(t *testing.T) {
 			})
 		}
 	}
-	for _, what := range []string{"topics acknowledged", "several controllers", "stops", "restarts", "cuts"} {
+	for _, what := range []string{"topics acknowledged", "several controllers", "stops", "restarts", "cuts", "rumours"} {
 		if reached[what] == 0 {
 			t.Errorf("no storm came by: %s", what)
 		}

@@ -46,7 +46,7 @@ func (c *Controller) checkRegistration(now Now, cmd *RegisterBroker) *Error {
 		}
 	}
 	old, known := c.next.Broker(cmd.Broker)
-	if s := c.sessions[cmd.Broker]; known && !old.Fenced && old.Incarnation != cmd.Incarnation && cmd.Broker != c.options.Broker && s.alive && !c.silent(now, old) {
+	if s := c.sessions[cmd.Broker]; known && !old.Fenced && old.Incarnation != cmd.Incarnation && cmd.Broker != c.options.Broker && s.alive && !c.silent(now, old) && !c.hungUp(old) {
 		return refuse(wire.DuplicateBrokerRegistration, "another process is registered as broker %d and alive; give each broker its own id", cmd.Broker)
 	}
 	return nil

@@ -18,10 +18,11 @@ type session struct {
 
 // omen is what others say of a broker's death. Every voter keeps them: a new controller knows at once what its predecessor died of.
 type omen struct {
-	incarnation Incarnation // of the run that gossip calls dead
-	dead        bool        // by gossip
-	epoch       ident.BrokerEpoch
-	refused     ident.Instant // when its connections were found closed and a connect was refused; 0: never
+	incarnation Incarnation       // of the run that gossip calls dead
+	dead        bool              // by gossip
+	epoch       ident.BrokerEpoch // of the run whose connections were found closed
+	closed      ident.Instant     // when they were; 0: never
+	refused     ident.Instant     // when a connect was refused as well; 0: never
 }
 
 // lateMs is how late a check of the sessions may be before the controller blames itself: then sessions are extended by the delay, because heartbeats
@@ -68,7 +69,7 @@ func (c *Controller) heard(now Now, b *Broker, cmd *Heartbeat) {
 	}
 	c.sessions[b.ID] = s
 	if o, ok := c.omens[b.ID]; ok {
-		o.refused = 0 // gossip's opinion stands until gossip changes it
+		o.closed, o.refused = 0, 0 // gossip's opinion stands until gossip changes it
 		c.omens[b.ID] = o
 	}
 }
@@ -190,17 +191,22 @@ func (c *Controller) gossipHint(cmd *GossipHint) {
 	c.omens[cmd.Broker] = o
 }
 
-// linkDown notes that a broker's connections are closed. When nobody listens at its address either, its process is gone: if it is the controller's, the
+// linkDown notes that a broker's connections are closed: another run of it may register from then on. When nobody listens at its address either, its process is gone: if it is the controller's, the
 // voters look for another at once; the controller fences it at once.
 func (c *Controller) linkDown(now Now, cmd *LinkDown, out *Out) {
-	b, ok := c.image.Broker(cmd.Broker)
-	if cmd.Broker == c.options.Broker || !cmd.Refused {
+	if cmd.Broker == c.options.Broker {
 		return
 	}
-	if ok && b.Epoch == cmd.Epoch {
+	if b, ok := c.image.Broker(cmd.Broker); ok && b.Epoch == cmd.Epoch {
 		o := c.omens[cmd.Broker]
-		o.refused, o.epoch = max(now.Mono, 1), cmd.Epoch
+		o.closed, o.epoch = max(now.Mono, 1), cmd.Epoch
+		if o.refused = 0; cmd.Refused {
+			o.refused = o.closed
+		}
 		c.omens[cmd.Broker] = o
+	}
+	if !cmd.Refused {
+		return
 	}
 	if c.active {
 		c.fenceSilent(now, out)
@@ -209,18 +215,24 @@ func (c *Controller) linkDown(now Now, cmd *LinkDown, out *Out) {
 	c.leaderLost(cmd.Broker, out)
 }
 
-// dropOmens forgets what was said about runs that are over, and refusals as old as a session: they were true once.
+// hungUp tells whether the connections of a broker's run are closed, and nothing has come from it since.
+func (c *Controller) hungUp(b *Broker) bool {
+	o, ok := c.omens[b.ID]
+	return ok && o.closed > 0 && o.epoch == b.Epoch
+}
+
+// dropOmens forgets what was said about runs that are over, and what is as old as a session: it was true once.
 func (c *Controller) dropOmens(now Now) {
 	for b := range c.image.Brokers() {
 		o, ok := c.omens[b.ID]
 		if !ok {
 			continue
 		}
-		if o.refused > 0 && (o.epoch != b.Epoch || now.Mono-o.refused > ident.Instant(c.options.SessionMs)*millisecond) {
-			o.refused = 0
+		if o.closed > 0 && (o.epoch != b.Epoch || now.Mono-o.closed > ident.Instant(c.options.SessionMs)*millisecond) {
+			o.closed, o.refused = 0, 0
 		}
 		o.dead = o.dead && o.incarnation == b.Incarnation
-		if o.refused == 0 && !o.dead {
+		if o.closed == 0 && !o.dead {
 			delete(c.omens, b.ID)
 			continue
 		}
