@@ -183,7 +183,7 @@ func (m *Machine) tellFollowers(out *Out) {
 		r.told(m)
 		out.Watermark = append(out.Watermark, WatermarkLetter{
 			Broker: r.Broker, BrokerEpoch: r.BrokerEpoch,
-			Says: Watermark{LeaderEpoch: m.leaderEpoch, HighWatermark: m.highWatermark, LogStart: m.logStart},
+			Says: Watermark{LeaderEpoch: m.leaderEpoch, Generation: r.generation, HighWatermark: m.highWatermark, LogStart: m.logStart},
 		})
 	}
 }

@@ -209,9 +209,10 @@ type Answering struct {
 }
 
 // Watermark says how far the leader's high watermark and log start have moved
-// since it last answered.
+// since it last answered. It counts only in the leader epoch and generation it names.
 type Watermark struct {
 	LeaderEpoch   ident.LeaderEpoch
+	Generation    ident.Generation // of the follower's log, from its ask
 	HighWatermark ident.Offset
 	LogStart      ident.Offset
 }

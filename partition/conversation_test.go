@@ -186,7 +186,7 @@ func (c *conversation) replicate(a *args) {
 	case "answering":
 		c.step(&partition.Answering{LeaderEpoch: epoch, Generation: generation, From: ident.Offset(a.num("from", 0)), Next: ident.Offset(a.num("next", 0))})
 	case "watermark":
-		c.step(&partition.Watermark{LeaderEpoch: epoch, HighWatermark: high, LogStart: start})
+		c.step(&partition.Watermark{LeaderEpoch: epoch, Generation: generation, HighWatermark: high, LogStart: start})
 	case "connected":
 		c.step(&partition.Connected{Broker: broker, Control: a.has("control")})
 	case "disconnected":

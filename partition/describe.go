@@ -63,7 +63,8 @@ func (r Report) String() string {
 
 // String draws the letter.
 func (w WatermarkLetter) String() string {
-	return fmt.Sprintf("watermark broker=%d broker-epoch=%d epoch=%d hw=%d start=%d", w.Broker, w.BrokerEpoch, w.Says.LeaderEpoch, w.Says.HighWatermark, w.Says.LogStart)
+	return fmt.Sprintf("watermark broker=%d broker-epoch=%d epoch=%d generation=%d hw=%d start=%d",
+		w.Broker, w.BrokerEpoch, w.Says.LeaderEpoch, w.Says.Generation, w.Says.HighWatermark, w.Says.LogStart)
 }
 
 var replyNames = [...]string{"", "append", "fetch", "delete-records", "list-offsets", "epoch-end", "producers", "ask"}

@@ -268,7 +268,7 @@ func (m *Machine) goOn(out *Out) {
 
 // watermark takes in what the leader says while an ask is parked there.
 func (m *Machine) watermark(c *Watermark, out *Out) {
-	if !m.heeds(c.LeaderEpoch) || c.LogStart < 0 || c.HighWatermark < c.LogStart {
+	if !m.heeds(c.LeaderEpoch) || c.Generation != m.generation || c.LogStart < 0 || c.HighWatermark < c.LogStart {
 		out.note(Note{Kind: NoteStaleAnswer, LeaderEpoch: c.LeaderEpoch})
 		return
 	}

@@ -92,7 +92,7 @@ func (f *forger) message(request ident.RequestID) partition.Command {
 	case 6:
 		return &partition.Answering{LeaderEpoch: f.epoch(), Generation: f.generation(), From: f.offset(), Next: f.offset()}
 	case 7:
-		return &partition.Watermark{LeaderEpoch: f.epoch(), HighWatermark: f.offset(), LogStart: f.offset()}
+		return &partition.Watermark{LeaderEpoch: f.epoch(), Generation: f.generation(), HighWatermark: f.offset(), LogStart: f.offset()}
 	default:
 		if f.rand.IntN(2) == 0 {
 			return &partition.Connected{Broker: f.broker(), Control: f.rand.IntN(2) == 0}
