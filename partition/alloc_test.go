@@ -32,7 +32,7 @@ func (s *shell) step(c partition.Command) {
 	s.out.Reset()
 	s.m.Step(s.now, c, &s.out)
 	for _, w := range s.out.Persist {
-		if w.Kind == partition.WriteBatch {
+		if w.Kind == partition.WriteBatch || w.Kind == partition.WriteReplica {
 			s.m.Step(s.now, &s.appended, &s.out)
 		}
 	}
@@ -135,5 +135,37 @@ func BenchmarkAppend(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestFollowingDoesNotAllocate: an answer with a batch, the report of its flush, and a
+// watermark, once the machine is warm.
+func TestFollowingDoesNotAllocate(t *testing.T) {
+	s := &shell{m: partition.New(partition.Options{Broker: 1, Log: partition.LogState{Generation: 1}, Config: testConfig})}
+	s.step(&partition.Become{Leader: 2, Strict: true, Replicas: []partition.Replica{{Broker: 1}, {Broker: 2}}, ISR: []ident.BrokerID{1, 2}})
+	answered := &partition.Answered{Generation: 1, Batches: []partition.ReplicaBatch{{BatchInfo: partition.BatchInfo{Bytes: 1000, LastOffsetDelta: 9, ProducerID: 7}}}}
+	flushed := &partition.Flushed{Generation: 1}
+	watermark := &partition.Watermark{Generation: 1}
+	asks, reports := 0, 0
+	turn := func() {
+		end := s.m.Offsets().End
+		answered.From, answered.Batches[0].Base, answered.HighWatermark = end, end, end
+		s.step(answered)
+		answered.Batches[0].BaseSequence = answered.Batches[0].BaseSequence.Add(10)
+		asks += len(s.out.Ask)
+		flushed.End = end + 10
+		s.step(flushed)
+		reports += len(s.out.Report)
+		watermark.HighWatermark = end + 10
+		s.step(watermark)
+	}
+	for range 100 { // warm
+		turn()
+	}
+	if n := testing.AllocsPerRun(1000, turn); n != 0 {
+		t.Errorf("%v allocations per answer, want 0", n)
+	}
+	if o := s.m.Offsets(); asks != 1101 || reports != 1101 || o.HighWatermark != 11010 || o.Flushed != 11010 {
+		t.Errorf("%d asks and %d reports, %+v: the test did not measure what it says", asks, reports, o)
 	}
 }
