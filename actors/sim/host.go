@@ -26,14 +26,15 @@ const (
 
 // host is the machine that the broker runs on: its disk, the process in all its lives, and whoever starts it again.
 type host struct {
-	run   *run
-	node  *Node
-	disk  *storetest.Disk
-	rand  *rand.Rand        // of delays
-	looks *rand.Rand        // of moments to look at the platter
-	slow  int               // how much slower than usual the disk is; 0: not
-	rules map[string]string // of a broken disk, by the fault that broke it
-	order []string          // of rules
+	run     *run
+	node    *Node
+	disk    *storetest.Disk
+	rand    *rand.Rand        // of delays
+	looks   *rand.Rand        // of moments to look at the platter
+	syncMax time.Duration     // see DiskPlan
+	slow    int               // how much slower than usual the disk is; 0: not
+	rules   map[string]string // of a broken disk, by the fault that broke it
+	order   []string          // of rules
 
 	broker     *broker.Broker
 	inspection *broker.Inspection
@@ -67,6 +68,7 @@ func newHost(r *run) *host {
 	h := &host{run: r, node: r.world.NewNode("broker"), disk: storetest.NewDisk(r.plan.Seed), rand: r.world.Rand("disk"), rules: make(map[string]string)}
 	h.folds = r.world.Rand("folds")
 	h.disk.Writeback, h.disk.WholeSync, h.disk.Cold = r.plan.Disk.Writeback, r.plan.Disk.WholeSync, r.plan.Disk.Cold
+	h.syncMax = r.plan.Disk.SyncMax
 	h.disk.OnPoint, h.looks = h.point, r.world.Rand("looks")
 	r.world.run.Hold(h.held)
 	if r.plan.Disk.Late > 0 {
@@ -77,7 +79,7 @@ func newHost(r *run) *host {
 
 // held is how long a blocking actor of the broker takes for what it has to do.
 func (h *host) held(actor string) time.Duration {
-	most := h.run.plan.Disk.SyncMax
+	most := h.syncMax
 	if strings.Contains(actor, "/io-") || strings.Contains(actor, "/recovery-") {
 		most /= 4
 	}

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/troupe-broker/troupe/actors/broker"
-	"github.com/troupe-broker/troupe/cluster"
 	"github.com/troupe-broker/troupe/store"
 	"github.com/troupe-broker/troupe/store/storetest"
 	"github.com/troupe-broker/troupe/wire/ident"
@@ -43,8 +42,8 @@ func (h *host) checkPlatter() {
 		return
 	}
 	for _, p := range h.inspection.Partitions() {
-		if !p.Serving || rewritten(p.Topic) {
-			continue
+		if !p.Serving || apart(p.Topic) {
+			continue // compaction replaces segments: a batch that is in the cache as it has become need not be on the platter as such
 		}
 		l := &onPlatter{checker: c, p: p, dir: path.Join(dataDir, p.String()), start: starts[replica{p.ID, p.Partition}], mark: marks[replica{p.ID, p.Partition}]}
 		if err := l.check(h.durable(p, l.mark), h.believed(p)); err != nil {
@@ -59,9 +58,6 @@ func (h *host) checkPlatter() {
 		h.run.fail("what counts as durable is on the platter", "%v", err)
 	}
 }
-
-// rewritten are the topics whose segments compaction replaces: a batch that is in the cache as it has become need not be on the platter as such.
-func rewritten(topic string) bool { return topic == cluster.OffsetsTopic || topic == "k0" }
 
 // durable is the offset below which everything has been promised to survive a power cut: to clients, in the log's flushed end, or by the durable mark.
 func (h *host) durable(p broker.PartitionState, mark ident.Offset) ident.Offset {

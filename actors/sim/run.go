@@ -159,6 +159,8 @@ func (r *run) readersInOrder(m map[*reader]ident.Offset) []*reader {
 const (
 	healMax   = time.Minute
 	finishMax = 90 * time.Second
+
+	syncMaxHealed = 20 * time.Millisecond // a disk that is healed
 )
 
 // live lets everything happen: work under faults, healing, finishing, reading everything, and all of that again after
@@ -246,6 +248,7 @@ func (r *run) heal() {
 	r.healed = true
 	r.host.repairDisk()
 	r.host.disk.Capacity, r.host.slow, r.host.countdowns = 0, 0, nil
+	r.host.syncMax = min(r.host.syncMax, syncMaxHealed)
 	r.groups.jumped(func() { r.host.node.Clock.Jump(-r.host.node.Clock.offset) }) // a time server
 	r.world.Net.Weather = FairWeather
 	for _, c := range r.clients {
