@@ -216,12 +216,13 @@ func TestABrokerThatIsGoneIsSaidToBe(t *testing.T) {
 		again.await("opened", nil)
 		a.await("opened", of)
 	}
-	// Forgotten, it is left alone.
+	// With nothing to follow there is no data connection; forgotten, it is left alone.
+	a.follow(2, false)
+	again.await("closed", on(peer.Data, false))
+	a.await("closed", on(peer.Data, true))
 	a.know(2, "")
-	for range 2 {
-		again.await("closed", nil)
-		a.await("closed", of)
-	}
+	again.await("closed", on(peer.Control, false))
+	a.await("closed", of)
 }
 
 func TestFoundersSayOnlyWhatFounds(t *testing.T) {

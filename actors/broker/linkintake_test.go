@@ -153,3 +153,81 @@ func TestAFrameWaitsForCreditAndNobodyWaitsForEver(t *testing.T) {
 		t.Errorf("%+v is left", u)
 	}
 }
+
+// Whatever comes, the intake finds the frames that a plain reading of it finds, and refuses where that does.
+func FuzzLinkIntake(f *testing.F) {
+	ping := (&peer.Ping{Number: 7}).AppendTo(nil)
+	f.Add([]byte(peer.Preface), uint16(1), false)
+	f.Add(append([]byte(peer.Preface), bytes.Repeat(ping, 9)...), uint16(5), true)
+	f.Add(append([]byte(peer.Preface), 0, 0, 0, 0), uint16(9), false)
+	f.Add((&peer.Answer{Payload: make([]byte, 30<<10)}).AppendTo(append([]byte(peer.Preface), ping...)), uint16(700), true)
+	f.Add([]byte("GET / HTTP/1.1"), uint16(3), false)
+	f.Fuzz(func(t *testing.T, stream []byte, piece uint16, keep bool) {
+		pool := newCreditPool(8<<20, nil)
+		in := &linkIntake{pool: pool, store: newBuffers(1 << 20), owner: alone{}, limit: 1 << 20, paid: true}
+		w := &PeerWire{room: make(chan struct{}, 1)}
+		var got [][]byte
+		var kept []*linkFrames
+		var broken error
+		for rest := stream; len(rest) > 0 && broken == nil; {
+			space := in.space()
+			n := copy(space[:min(len(space), int(piece)+1)], rest)
+			if n == 0 {
+				t.Fatal("no space, though all memory is free")
+			}
+			rest = rest[n:]
+			broken = in.advance(n)
+			if frames := in.take(); frames != nil {
+				frames.wire = w
+				for i := range frames.frames {
+					got = append(got, bytes.Clone(frames.frames[i].bytes))
+				}
+				if kept = append(kept, frames); !keep {
+					frames.done()
+					kept = nil
+				}
+			}
+			in.unused()
+		}
+		in.close()
+		for _, frames := range kept {
+			frames.done()
+		}
+		if u := pool.use(); u.UsedBytes != 0 || u.SlotBusy {
+			t.Fatalf("%+v is left", u)
+		}
+		want, bad := plainFrames(stream, 1<<20)
+		if len(got) != len(want) || bad != (broken != nil) {
+			t.Fatalf("%d frames, %v; want %d, bad %v", len(got), broken, len(want), bad)
+		}
+		for i := range want {
+			if !bytes.Equal(got[i], want[i]) {
+				t.Fatalf("frame %d differs", i)
+			}
+		}
+	})
+}
+
+// plainFrames reads a stream that is all there.
+func plainFrames(b []byte, limit int) (frames [][]byte, bad bool) {
+	n := min(len(b), len(peer.Preface))
+	if string(b[:n]) != peer.Preface[:n] {
+		return nil, true
+	}
+	for b = b[n:]; len(b) >= peer.LengthSize; {
+		size := int64(binary.BigEndian.Uint32(b))
+		most := int64(limit)
+		if len(frames) == 0 {
+			most = peer.HelloMax
+		}
+		if size == 0 || size > most {
+			return frames, true
+		}
+		if int64(len(b)) < peer.LengthSize+size {
+			break
+		}
+		frames = append(frames, b[:peer.LengthSize+size])
+		b = b[peer.LengthSize+size:]
+	}
+	return frames, false
+}

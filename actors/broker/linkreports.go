@@ -200,16 +200,10 @@ func (r *linkReports) mark(w *peer.Watermark) {
 // flush appends what was gathered.
 func (r *linkReports) flush(t *runtime.Turn, l *linkActor) {
 	epoch := l.me.Epoch
-	for list := r.withdraw.List; len(list) > 0; list = list[min(listMax, len(list)):] {
-		l.append(&peer.Withdraw{Epoch: epoch, List: list[:min(listMax, len(list))]})
-	}
-	for list := r.asks.List; len(list) > 0; list = list[min(listMax, len(list)):] {
-		l.append(&peer.Asks{Epoch: epoch, List: list[:min(listMax, len(list))]})
-	}
-	for list := r.progress.List; len(list) > 0; list = list[min(listMax, len(list)):] {
-		l.append(&peer.Progress{Epoch: epoch, List: list[:min(listMax, len(list))]})
-	}
-	r.withdraw.List, r.asks.List, r.progress.List = r.withdraw.List[:0], r.asks.List[:0], r.progress.List[:0]
+	r.withdraw.Epoch, r.asks.Epoch, r.progress.Epoch, r.marks.Epoch = epoch, epoch, epoch, epoch
+	inFrames(l, &r.withdraw, &r.withdraw.List)
+	inFrames(l, &r.asks, &r.asks.List)
+	inFrames(l, &r.progress, &r.progress.List)
 	if len(r.marks.List) == 0 {
 		return
 	}
@@ -221,11 +215,19 @@ func (r *linkReports) flush(t *runtime.Turn, l *linkActor) {
 		}
 		return
 	}
-	for list := r.marks.List; len(list) > 0; list = list[min(listMax, len(list)):] {
-		l.append(&peer.Watermarks{Epoch: epoch, List: list[:min(listMax, len(list))]})
-	}
-	r.marks.List = r.marks.List[:0]
+	inFrames(l, &r.marks, &r.marks.List)
 	clear(r.places)
 	r.marked, r.due, r.armed = now, false, false
 	r.timer.Stop()
+}
+
+// inFrames appends a message as often as its list needs, and empties the list.
+func inFrames[E any](l *linkActor, m peer.Message, list *[]E) {
+	all := *list
+	for rest := all; len(rest) > 0; {
+		n := min(listMax, len(rest))
+		*list, rest = rest[:n], rest[n:]
+		l.append(m)
+	}
+	*list = all[:0]
 }

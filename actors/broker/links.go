@@ -166,6 +166,8 @@ type linksActor struct {
 type linkTarget struct {
 	broker  ident.BrokerID
 	address string
+	said    string // about its last failure
+	saidAt  ident.Instant
 	refused bool        // nobody listened when it was dialled last; no link has opened since
 	lines   [2]linkLine // control, data
 }
@@ -304,6 +306,9 @@ func (a *linksActor) dial(b ident.BrokerID, purpose peer.Purpose) {
 func (a *linksActor) opened(m *linkOpened) {
 	if p := a.peers[m.broker]; p != nil {
 		p.refused = false
+		if m.link.info.dialled {
+			p.said = ""
+		}
 	}
 	if m.link.info.dialled {
 		a.log.Info().Int32("peer", int32(m.broker)).Str("address", m.link.address).Stringer("purpose", m.link.info.purpose).Msg("connected to another broker")
@@ -312,13 +317,13 @@ func (a *linksActor) opened(m *linkOpened) {
 
 // gone dials again, and tells when nobody is there any more.
 func (a *linksActor) gone(t *runtime.Turn, l *linkActor) {
-	a.tell(l)
 	broker := l.expect
 	if !l.info.dialled {
 		a.links.accepted.Add(-1)
 		broker = l.info.peer.Broker
 	}
 	p := a.peers[broker]
+	a.tell(t, p, l)
 	if p == nil || !l.info.dialled && l.openedAt == 0 {
 		return
 	}
@@ -359,13 +364,25 @@ func (a *linksActor) down(t *runtime.Turn, p *linkTarget, l *linkActor) {
 	}
 }
 
-// tell writes the line that is worth writing.
-func (a *linksActor) tell(l *linkActor) {
-	if quiet(l.reason) {
+// complainEvery is how often a broker that cannot be reached is complained about, as long as the reason is the same.
+const complainEvery = ident.Instant(time.Minute)
+
+// tell writes the line that is worth writing. A broker that cannot be reached is dialled every second, and needs no line each time.
+func (a *linksActor) tell(t *runtime.Turn, p *linkTarget, l *linkActor) {
+	meant := errors.Is(l.reason, errLinkVoid) || errors.Is(l.reason, errLinkStops)
+	switch {
+	case meant || !l.info.dialled && quiet(l.reason):
 		a.log.Debug().Str("address", l.address).Err(l.reason).Msg("a connection between brokers has ended")
-		return
+	case !l.info.dialled || p == nil:
+		a.links.shared.sampled.link(l)
+	default:
+		now, _ := t.Now()
+		if reason := l.reason.Error(); reason != p.said || now-p.saidAt >= complainEvery {
+			p.said, p.saidAt = reason, now
+			a.log.Warn().Int32("peer", int32(p.broker)).Str("address", l.address).Stringer("purpose", l.info.purpose).Err(l.reason).
+				Msg("a connection to another broker has ended, or could not be made; trying again")
+		}
 	}
-	a.links.shared.sampled.link(l)
 }
 
 // isRefused says whether nobody listens where a connection was dialled.
