@@ -31,7 +31,7 @@ func (m *Machine) ask(now Now, c *Ask, out *Out) {
 		m.voidAsk(r, out)
 		r.renew(c.Generation)
 	}
-	if !m.agrees(c, r, out) {
+	if !m.agrees(c, out) {
 		m.reclock(now, r, out)
 		return
 	}
@@ -71,14 +71,13 @@ func (m *Machine) askRefusal(c *Ask, r *replica) wire.ErrorCode {
 
 // agrees checks that the follower's log is a prefix of this one, and answers it if
 // not.
-func (m *Machine) agrees(c *Ask, r *replica, out *Out) bool {
+func (m *Machine) agrees(c *Ask, out *Out) bool {
 	if c.LogEnd < m.logStart && c.LastBatchEpoch == ident.NoLeaderEpoch && m.logStart < m.end {
 		return true // an empty log, to which the first batch here can be appended
 	}
 	if c.LogEnd < m.logStart {
 		// There is nothing here to compare with, nor to go on from.
 		m.replyAsk(out, c.Request, wire.OffsetOutOfRange, c.From, c.From, 0)
-		r.told(m)
 		return false
 	}
 	epoch, end := c.LastBatchEpoch, m.end
@@ -94,7 +93,6 @@ func (m *Machine) agrees(c *Ask, r *replica, out *Out) bool {
 	out.note(Note{Kind: NoteDiverged, Offset: end, LeaderEpoch: epoch})
 	f := &m.replyAsk(out, c.Request, wire.NoError, c.From, c.From, 0).Fetch
 	f.Diverging, f.DivergingEpoch, f.DivergingEnd = true, epoch, end
-	r.told(m)
 	return false
 }
 
@@ -108,7 +106,6 @@ func (m *Machine) serveAsk(c *Ask, r *replica, first bool, out *Out) {
 	}
 	if from < m.logStart || from > m.end {
 		m.replyAsk(out, c.Request, wire.OffsetOutOfRange, c.From, c.From, 0)
-		r.told(m)
 		return
 	}
 	if first || from < m.end {
@@ -169,7 +166,8 @@ func (m *Machine) replyAsk(out *Out, id ident.RequestID, code wire.ErrorCode, fr
 	return r
 }
 
-// told notes that an answer with the current offsets leaves for the follower.
+// told notes that the current offsets leave for the follower, in an answer that it will
+// heed: in a refusal it looks for nothing else.
 func (r *replica) told(m *Machine) { r.toldHigh, r.toldStart = m.highWatermark, m.logStart }
 
 // tellFollowers sends a moved high watermark or log start to the followers whose asks
