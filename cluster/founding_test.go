@@ -276,6 +276,9 @@ func TestNoTwoClustersAreFounded(t *testing.T) {
 					continue
 				}
 				ends["founded"]++
+				if want, err := Genesis(*g.founded); err != nil || !bytes.Equal(want.Snapshot.Data, g.disk.durable().Snapshot.Data) {
+					t.Fatalf("seed %d: broker %d starts Raft on something else than the promise: %v", seed, g.options.Self.Broker, err)
+				}
 				for _, o := range h.guests {
 					if o.founded != nil && o.founded.ClusterID != g.founded.ClusterID {
 						t.Fatalf("seed %d: clusters %s and %s", seed, o.founded.ClusterID, g.founded.ClusterID)

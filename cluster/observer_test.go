@@ -292,6 +292,44 @@ func TestAnObserverTurnsToAnotherVoterAfterTwoSeconds(t *testing.T) {
 	}
 }
 
+// TestAnEntryTooLargeForAnAnswerComesAsASnapshot: a batch may be larger than a frame between brokers.
+func TestAnEntryTooLargeForAnAnswerComesAsASnapshot(t *testing.T) {
+	w := quiet(t, Options{})
+	for b := 2; b <= 5; b++ {
+		w.join(b, 1, "")
+	}
+	x := newWatcher(w, ObserverOptions{Broker: 8, Voters: []ident.BrokerID{1, 2, 3}})
+	x.start()
+	for range 3 {
+		x.collect()
+	}
+	cmd := &CreateTopics{Topics: []NewTopic{{Name: "large", ID: ident.TopicID{99}, Partitions: 10_000, ReplicationFactor: 5}}}
+	if r := w.ask(w.await(), &cmd.Ask, cmd); r.Err != nil || r.Body.(*CreateTopicsReply).Topics[0].Err != nil {
+		t.Fatal(describeReply(r))
+	}
+	for range 10 {
+		w.ticks(1)
+		x.tick()
+	}
+	for _, r := range w.replies {
+		if body, ok := r.Body.(*PullReply); ok && len(EncodeReply(Reply{Body: body})) > pullBytesMax+1000 {
+			t.Fatalf("an answer of %d bytes", len(EncodeReply(Reply{Body: body})))
+		}
+	}
+	restored := slices.DeleteFunc(slices.Clone(x.notes), func(n string) bool { return !strings.HasPrefix(n, "restored") })
+	if topic, ok := x.image.Topic("large"); !ok || len(topic.Partitions) != 10_000 || len(restored) != 2 {
+		t.Fatalf("index %d, notes %v", x.image.Index(), x.notes)
+	}
+	w.create(t, "small")
+	for range 5 {
+		w.ticks(1)
+		x.tick()
+	}
+	if _, ok := x.image.Topic("small"); !ok {
+		t.Fatal("it does not go on with entries")
+	}
+}
+
 func TestAnObserverOfAnotherClusterGetsNothing(t *testing.T) {
 	w := quiet(t, Options{})
 	x := newWatcher(w, ObserverOptions{Broker: 8, Cluster: "other", Voters: []ident.BrokerID{1}})

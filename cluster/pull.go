@@ -17,7 +17,7 @@ type Pull struct {
 	// SnapshotIndex and Offset go on with a snapshot that did not fit into one answer.
 	SnapshotIndex uint64
 	Offset        int64
-	BytesMax      int32 // of entries or of a piece of a snapshot; at least one entry comes all the same
+	BytesMax      int32 // of entries or of a piece of a snapshot; one entry comes all the same, unless it is too large for any answer
 }
 
 // PullReply answers Pull with entries, or with a piece of a snapshot, or with neither.
@@ -95,6 +95,12 @@ func (c *Controller) pulled(cmd *Pull) (*PullReply, *Error) {
 	}
 	for i := cmd.From; i <= min(c.image.index, c.log.last()); i++ {
 		e := encodeEntry(c.log.ents[i-c.log.base.GetIndex()-1])
+		if len(e.Data) > pullBytesMax {
+			if i == cmd.From {
+				reply.Snapshot = c.piece(cmd, bytesMax) // an entry comes whole or not at all; a snapshot that has it comes in pieces
+			}
+			break
+		}
 		if bytesMax -= int64(len(e.Data)); bytesMax < 0 && len(reply.Entries) > 0 {
 			break
 		}
@@ -113,7 +119,7 @@ func (c *Controller) piece(cmd *Pull, bytesMax int64) *SnapshotPiece {
 	offset := cmd.Offset
 	if s == nil || cmd.SnapshotIndex != s.Index {
 		offset = 0
-		if s == nil || s.Index < c.log.base.GetIndex() {
+		if s == nil || s.Index < max(c.log.base.GetIndex(), cmd.From) {
 			s = &Snapshot{Index: c.image.index, Term: c.image.term, Data: EncodeSnapshot(c.image)}
 		}
 	}
