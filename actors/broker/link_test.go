@@ -253,3 +253,41 @@ func identityOfFounder(b ident.BrokerID) peer.Identity {
 	i.Cluster = ""
 	return i
 }
+
+func TestAsksAndWithdrawalsArriveInTheirOrder(t *testing.T) {
+	noLeaks(t)
+	a, b := newSide(t, sideOptions{self: identityOf(1, 10)}), newSide(t, sideOptions{self: identityOf(2, 20)})
+	meet(a, b)
+	runner := runtime.NewRunner(a.shared.system)
+	const rounds = 200
+	for g := range ident.Generation(rounds) { // all that a Runner has sent to one actor is one batch, or a few
+		a.send(runner, 2, peer.Data, newLinkEntry(peer.Ask{Topic: ident.TopicID{1}, Generation: g}))
+		a.send(runner, 2, peer.Data, newLinkEntry(peer.Ask{Topic: ident.TopicID{2}, Generation: g}))
+		a.send(runner, 2, peer.Data, newLinkEntry(peer.Withdrawn{Topic: ident.TopicID{1}, Generation: g}))
+	}
+	runner.Run()
+	asked := ident.Generation(0)
+	for withdrawn := ident.Generation(0); withdrawn < rounds; {
+		x := b.await("", nil)
+		switch x.what {
+		case "Asks":
+			var m peer.Asks
+			decode(t, x.frame, &m)
+			for _, ask := range m.List {
+				if ask.Generation != withdrawn {
+					t.Fatalf("an ask of generation %d, when %d are withdrawn", ask.Generation, withdrawn)
+				}
+				asked++
+			}
+		case "Withdraw":
+			var m peer.Withdraw
+			decode(t, x.frame, &m)
+			for _, w := range m.List {
+				if w.Generation != withdrawn || asked != 2*(withdrawn+1) {
+					t.Fatalf("withdrawn is generation %d after %d asks", w.Generation, asked)
+				}
+				withdrawn++
+			}
+		}
+	}
+}

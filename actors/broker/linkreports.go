@@ -144,12 +144,18 @@ func (m *linkEntry[E]) say(l *linkActor) {
 	r := &l.reports
 	switch e := any(&m.entry).(type) {
 	case *peer.Ask:
+		if len(r.withdraw.List) > 0 {
+			r.flushAsks(l)
+		}
 		r.asks.List = append(r.asks.List, *e)
 	case *peer.Position:
 		r.progress.List = append(r.progress.List, *e)
 	case *peer.Watermark:
 		r.mark(e)
 	case *peer.Withdrawn:
+		if len(r.asks.List) > 0 {
+			r.flushAsks(l)
+		}
 		r.withdraw.List = append(r.withdraw.List, *e)
 	}
 	m.recycle()
@@ -162,7 +168,7 @@ const (
 	listMax = 8192
 )
 
-// linkReports gathers entries. Withdrawals leave before asks: a partition that asks anew has withdrawn before.
+// linkReports gathers entries. Asks and withdrawals leave in the order in which they came: an ask that is withdrawn must not come after that.
 type linkReports struct {
 	asks     peer.Asks
 	progress peer.Progress
@@ -197,12 +203,17 @@ func (r *linkReports) mark(w *peer.Watermark) {
 	r.marks.List = append(r.marks.List, *w)
 }
 
-// flush appends what was gathered.
-func (r *linkReports) flush(t *runtime.Turn, l *linkActor) {
-	epoch := l.me.Epoch
-	r.withdraw.Epoch, r.asks.Epoch, r.progress.Epoch, r.marks.Epoch = epoch, epoch, epoch, epoch
+// flushAsks appends the asks or the withdrawals that were gathered: there are never both.
+func (r *linkReports) flushAsks(l *linkActor) {
+	r.withdraw.Epoch, r.asks.Epoch = l.me.Epoch, l.me.Epoch
 	inFrames(l, &r.withdraw, &r.withdraw.List)
 	inFrames(l, &r.asks, &r.asks.List)
+}
+
+// flush appends what was gathered.
+func (r *linkReports) flush(t *runtime.Turn, l *linkActor) {
+	r.flushAsks(l)
+	r.progress.Epoch, r.marks.Epoch = l.me.Epoch, l.me.Epoch
 	inFrames(l, &r.progress, &r.progress.List)
 	if len(r.marks.List) == 0 {
 		return
