@@ -43,7 +43,13 @@ func sampleCommands() []Command {
 func sampleReplies() []Reply {
 	no := refuse(wire.InvalidRequest, "no")
 	id := ident.TopicID{1, 2, 3}
-	key, _ := config.Topic().Lookup("retention.ms")
+	var configs []config.Effective
+	stack := config.Stack{Override: config.SetOf(config.Entry{Name: "cleanup.policy", Value: "compact"}), Static: config.SetOf(config.Entry{Name: "log.retention.ms", Value: "5"})}
+	for k := range config.Topic().All() {
+		if !k.Internal {
+			configs = append(configs, stack.ForTopic(k))
+		}
+	}
 	state := VoterState{Voter: voterOf(1), LogEnd: 5, LastFetch: 6, LastCaughtUp: 7}
 	var out []Reply
 	for _, body := range []ReplyBody{
@@ -53,9 +59,7 @@ func sampleReplies() []Reply {
 		&ChangeISRReply{Partitions: []ISRResult{{id, 4, no, 1, 2, 3, []ident.BrokerID{1, 2}}}},
 		&ElectLeadersReply{Partitions: []ElectionResult{{PartitionRef{"t", 1}, no}, {PartitionRef{"t", 2}, nil}}},
 		&AllocateProducerIDsReply{First: 1000, Count: 1000},
-		&CreateTopicsReply{Topics: []CreatedTopic{{"t", no, id, 3, 2, []config.Effective{
-			{Key: key, Value: "5", Source: config.DefaultConfig, Chain: []config.Origin{{Name: "log.retention.ms", Value: "5", Source: config.DefaultConfig}}}, {Key: key, Null: true},
-		}}}},
+		&CreateTopicsReply{Topics: []CreatedTopic{{"t", no, id, 3, 2, configs}, {Name: "u", Err: no}}},
 		&DeleteTopicsReply{Topics: []DeletedTopic{{"t", id, no}}},
 		&CreatePartitionsReply{Topics: []TopicResult{{"t", no}}},
 		&AlterConfigsReply{Resources: []ResourceResult{{topicResource("t"), no, []string{"w"}}}},

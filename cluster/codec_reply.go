@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/troupe-broker/troupe/cluster/config"
 	"github.com/troupe-broker/troupe/wire"
@@ -206,7 +207,7 @@ func (body *AllocateProducerIDsReply) encode(w *writer) {
 	w.int(int64(body.Count))
 }
 
-// [[[name, error|nil, id, partitions, factor, [[key, value|nil, source, [[name, value, source]…]]…]]…]]
+// [[[name, error|nil, id, partitions, factor, [[key, value|nil, source, [[name, value, source]…]]…]|nil]…]]
 func (body *CreateTopicsReply) encode(w *writer) {
 	w.answer(CodeCreateTopics, 1)
 	each(w, body.Topics, func(t *CreatedTopic) {
@@ -220,8 +221,14 @@ func (body *CreateTopicsReply) encode(w *writer) {
 	})
 }
 
+// effective writes what is not the default; a topic has some sixty configs, and an answer to a request for many topics has to fit into a frame.
 func (w *writer) effective(configs []config.Effective) {
-	each(w, configs, func(e *config.Effective) {
+	if len(configs) == 0 {
+		w.nil()
+		return
+	}
+	set := slices.DeleteFunc(slices.Clone(configs), func(e config.Effective) bool { return e.Source == config.DefaultConfig })
+	each(w, set, func(e *config.Effective) {
 		w.array(4)
 		w.string(e.Key.Name)
 		if e.Null {
@@ -239,9 +246,9 @@ func (w *writer) effective(configs []config.Effective) {
 	})
 }
 
-// effective reads configs of a topic; those that this build does not know are left out.
+// effective reads the configs of a topic, by name. What is not said has its default; what this build does not know is left out.
 func (r *reader) effective() []config.Effective {
-	var out []config.Effective
+	set := map[string]config.Effective{} // read by key only
 	list(r, detailsMax, func(f *fields, _ *struct{}) {
 		name, e := "", config.Effective{}
 		f.string(&name)
@@ -259,11 +266,20 @@ func (r *reader) effective() []config.Effective {
 				number(f, &o.Source, math.MinInt8, math.MaxInt8)
 			})
 		}
-		if key, ok := config.Topic().Lookup(name); ok {
-			e.Key = key
-			out = append(out, e)
-		}
+		set[name] = e
 	})
+	var out []config.Effective
+	for k := range config.Topic().All() {
+		if k.Internal {
+			continue
+		}
+		e, ok := set[k.Name]
+		if !ok {
+			e = config.Stack{}.ForTopic(k)
+		}
+		e.Key = k
+		out = append(out, e)
+	}
 	return out
 }
 
@@ -276,7 +292,7 @@ func (r *reader) createTopicsReply(f *fields) ReplyBody {
 			f.id((*[16]byte)(&t.ID))
 			number(f, &t.Partitions, math.MinInt32, math.MaxInt32)
 			number(f, &t.ReplicationFactor, math.MinInt16, math.MaxInt16)
-			if f.next() {
+			if f.next() && !r.null() {
 				t.Configs = r.effective()
 			}
 		})
