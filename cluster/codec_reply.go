@@ -247,7 +247,7 @@ func (w *writer) effective(configs []config.Effective) {
 }
 
 // effective reads the configs of a topic, by name. What is not said has its default; what this build does not know is left out.
-func (r *reader) effective() []config.Effective {
+func (r *reader) effective(defaults []config.Effective) []config.Effective {
 	set := map[string]config.Effective{} // read by key only
 	list(r, detailsMax, func(f *fields, _ *struct{}) {
 		name, e := "", config.Effective{}
@@ -268,23 +268,29 @@ func (r *reader) effective() []config.Effective {
 		}
 		set[name] = e
 	})
+	out := slices.Clone(defaults)
+	for i := range out {
+		if e, ok := set[out[i].Key.Name]; ok {
+			e.Key = out[i].Key
+			out[i] = e
+		}
+	}
+	return out
+}
+
+// topicDefaults are the configs of a topic of which nothing is known.
+func topicDefaults() []config.Effective {
 	var out []config.Effective
 	for k := range config.Topic().All() {
-		if k.Internal {
-			continue
+		if !k.Internal {
+			out = append(out, config.Stack{}.ForTopic(k))
 		}
-		e, ok := set[k.Name]
-		if !ok {
-			e = config.Stack{}.ForTopic(k)
-		}
-		e.Key = k
-		out = append(out, e)
 	}
 	return out
 }
 
 func (r *reader) createTopicsReply(f *fields) ReplyBody {
-	body := &CreateTopicsReply{}
+	body, defaults := &CreateTopicsReply{}, topicDefaults()
 	if f.next() {
 		body.Topics = list(r, itemsMax, func(f *fields, t *CreatedTopic) {
 			f.string(&t.Name)
@@ -293,7 +299,7 @@ func (r *reader) createTopicsReply(f *fields) ReplyBody {
 			number(f, &t.Partitions, math.MinInt32, math.MaxInt32)
 			number(f, &t.ReplicationFactor, math.MinInt16, math.MaxInt16)
 			if f.next() && !r.null() {
-				t.Configs = r.effective()
+				t.Configs = r.effective(defaults)
 			}
 		})
 	}
