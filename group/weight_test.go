@@ -8,6 +8,7 @@ import (
 
 	"github.com/troupe-broker/troupe/group"
 	"github.com/troupe-broker/troupe/group/coord"
+	"github.com/troupe-broker/troupe/group/records"
 	"github.com/troupe-broker/troupe/wire"
 	"github.com/troupe-broker/troupe/wire/ident"
 )
@@ -268,6 +269,45 @@ func TestWhatMakesARecordTooLargeIsRefusedAndLeavesNothing(t *testing.T) {
 	refused("a leader's decision", sync(1900))
 	if code := s.ask(sync(1000)); code != wire.NoError {
 		t.Errorf("a smaller one: %v", code)
+	}
+}
+
+// TestManyGroupsWithPatternsShareTheWorkOfAStep: when topics change, all groups with patterns look at them anew. What does not fit into one step is done by and by.
+func TestManyGroupsWithPatternsShareTheWorkOfAStep(t *testing.T) {
+	s := newScales()
+	s.ask(&coord.Configure{Config: coord.DefaultConfig()})
+	const groups = 30
+	for i := range groups {
+		if code := s.ask(&coord.ConsumerHeartbeat{
+			Group: fmt.Sprintf("c-%d", i), Member: "m", RebalanceTimeout: 60_000, Regex: new("((a?){30}){20}a*-.*"), Owned: []coord.TopicPartitions{},
+		}); code != wire.NoError {
+			t.Fatal(code)
+		}
+	}
+	s.now.Mono += 20_000_000_000
+	s.now.Wall += 20_000
+	topics := &crowd{all: []coord.Topic{{Name: strings.Repeat("a", 100) + "-1", ID: ident.TopicID{1}, Partitions: 1}}}
+	resolved := map[string]bool{}
+	note := func() (most int) {
+		for _, e := range s.out.Entries {
+			if r, ok := e.(*records.Regex); ok && len(r.Value.Topics) == 1 {
+				resolved[r.Group] = true
+				most++
+			}
+		}
+		return most
+	}
+	s.ask(&coord.TopicsChanged{Topics: topics})
+	most := note()
+	for range 2 * groups {
+		s.now.Mono += 1_000_000
+		s.now.Wall++
+		s.out.Reset()
+		s.shard.Tick(s.now, &s.out)
+		most = max(most, note())
+	}
+	if len(resolved) != groups || most > 3 {
+		t.Errorf("the patterns of %d groups of %d are resolved, of up to %d in one step", len(resolved), groups, most)
 	}
 }
 

@@ -323,10 +323,10 @@ func (a *args) topics() topicView {
 	for line := range strings.Lines(a.d.Input) {
 		t, life := coord.Topic{}, 1
 		for i, f := range strings.Fields(line) {
-			switch {
-			case i == 0:
+			switch i {
+			case 0:
 				t.Name = f
-			case i == 1:
+			case 1:
 				t.Partitions = number(a, f)
 			default:
 				life = int(number(a, strings.TrimPrefix(f, "life=")))

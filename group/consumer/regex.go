@@ -81,8 +81,9 @@ type resolution struct {
 	found    []string // by the first pattern
 }
 
-// resolveWork bounds what one step does, in instructions of programs times bytes of names: a tenth of a second at the worst. At least one topic is looked at.
-const resolveWork = 4 << 20
+// resolveWork bounds what one step does for all groups, in instructions of programs times bytes of names: some ten milliseconds. A group that has a turn looks
+// at one topic at least.
+const resolveWork = 1 << 20
 
 // resolve finds the topics that patterns match, and writes what changed: at once, or in several steps (TimerRegex) when there is much to look at. Patterns that
 // are being resolved already are, once more, behind the others. It tells whether something changed.
@@ -93,9 +94,13 @@ func (g *Group) resolve(now coord.Now, topics coord.Topics, patterns []string, o
 		begun = nil
 	}
 	rest := g.under.patterns[len(begun):]
+	waiting := make(map[string]struct{}, len(rest))
+	for _, pattern := range rest {
+		waiting[pattern] = struct{}{}
+	}
 	g.under.patterns = slices.Concat(begun, rest)
 	for _, pattern := range patterns {
-		if !slices.Contains(rest, pattern) {
+		if _, ok := waiting[pattern]; !ok {
 			g.under.patterns = append(g.under.patterns, pattern)
 		}
 	}
@@ -105,13 +110,13 @@ func (g *Group) resolve(now coord.Now, topics coord.Topics, patterns []string, o
 // resolveOn goes on with what is being resolved.
 func (g *Group) resolveOn(now coord.Now, topics coord.Topics, out *coord.Out) bool {
 	changed := false
-	for work := int64(resolveWork); len(g.under.patterns) > 0; {
-		if work <= 0 {
+	for len(g.under.patterns) > 0 {
+		if out.Worked >= resolveWork {
 			g.soonRegexes(now, 1, out)
 			break
 		}
 		pattern := g.under.patterns[0]
-		if g.tally.regexes[pattern] > 0 && !g.match(topics, pattern, &work) {
+		if g.tally.regexes[pattern] > 0 && !g.match(topics, pattern, out) {
 			continue
 		}
 		changed = g.resolved(now, pattern, g.under.found, out) || changed
@@ -127,23 +132,24 @@ func (g *Group) resolveOn(now coord.Now, topics coord.Topics, out *coord.Out) bo
 
 // match looks for the topics of the first pattern as long as work is left, and tells whether it has looked at all. A pattern that another broker took, and this
 // one does not, matches nothing. Internal topics are topics like others, as for Kafka (TopicRegexResolver.java).
-func (g *Group) match(topics coord.Topics, pattern string, work *int64) bool {
+func (g *Group) match(topics coord.Topics, pattern string, out *coord.Out) bool {
 	u := &g.under
 	program, size, _ := compile(pattern)
-	*work -= compileWork * size
+	out.Worked += compileWork * max(size, 1)
 	if program == nil {
 		return true
 	}
-	done := true
+	done, looked := true, false
 	topics.Each(func(t coord.Topic) bool {
 		if u.topic != "" && t.Name <= u.topic {
 			return true
 		}
-		if *work <= 0 && u.topic != "" {
+		if out.Worked >= resolveWork && looked {
 			done = false
 			return false
 		}
-		*work -= size * int64(len(t.Name)+1)
+		looked = true
+		out.Worked += size * int64(len(t.Name)+1)
 		if program.MatchString(t.Name) {
 			u.found = append(u.found, t.Name)
 		}
@@ -153,7 +159,7 @@ func (g *Group) match(topics coord.Topics, pattern string, work *int64) bool {
 	return done
 }
 
-// compileWork is what it costs to make an instruction of a program, as resolveWork counts.
+// compileWork is what it costs to make one instruction of a program, as resolveWork counts.
 const compileWork = 100
 
 // resolved takes what a pattern matches, unless nobody subscribes to it any more. It tells whether something changed.

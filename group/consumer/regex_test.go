@@ -76,7 +76,7 @@ func TestMuchToMatchIsDoneInSteps(t *testing.T) {
 	if w.g.Subscribed(all[0].Name) {
 		t.Fatal("all topics were looked at in the step of the heartbeat")
 	}
-	steps := 0
+	steps := 1 // the heartbeat's
 	w.wait(1000, func() {
 		if err := w.g.Check(); err != nil {
 			t.Fatal(err)
@@ -85,7 +85,7 @@ func TestMuchToMatchIsDoneInSteps(t *testing.T) {
 			steps++
 		}
 	})
-	if steps < 3 || steps > len(all) {
+	if steps < len(all)/5 || steps > len(all) {
 		t.Errorf("%d topics were looked at in %d steps", len(all), steps)
 	}
 	for i := range all {

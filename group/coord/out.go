@@ -12,6 +12,9 @@ type Out struct {
 	Notes   []Note
 	Timers  *Timers // the shard's; machines set and cancel, the shell asks for the next
 
+	// Worked is how much this step has done of what can be put off, as those count who do it. Groups share one bound: many of them may be due together.
+	Worked int64
+
 	proposed uint64 // entries this shard has proposed since it was made
 }
 
@@ -68,5 +71,5 @@ func (o *Out) Reset() {
 	clear(o.Entries)
 	clear(o.Replies)
 	clear(o.Notes)
-	o.Entries, o.Replies, o.Notes = o.Entries[:0], o.Replies[:0], o.Notes[:0]
+	o.Entries, o.Replies, o.Notes, o.Worked = o.Entries[:0], o.Replies[:0], o.Notes[:0], 0
 }
