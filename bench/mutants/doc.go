@@ -16,7 +16,8 @@
 // # Hunting
 //
 // A mutant is built by go test -c -overlay, so that the tree stays as it is, and its seeds are run until one fails, the process dies, or nothing is heard
-// of it for minutes. One that the seeds do not find is given to all other tests of the package: conversations, stories, tables.
+// of it for minutes. One that the seeds do not find is given to the tests of its own folder, and then to all others of the hunters: models, twins,
+// conversations, stories, tables.
 //
 // TestMutantsStillApply keeps the lists true and is cheap; TestMutants hunts when -mutants says which (make mutants).
 package mutants
