@@ -17,12 +17,12 @@ import (
 	"github.com/troupe-broker/troupe/wire/record"
 )
 
-// checkGroups looks at the coordinators that had a turn: their machines are sound, and, at random moments, what they have is the fold of their log as it is on
-// the disk, whatever the compactor has made of that.
+// checkGroups looks at the coordinators that had a turn: their machines are sound, and, after each load and at random moments, what they have is the fold of
+// their log as it is on the disk, whatever the compactor has made of that.
 func (h *host) checkGroups() error {
 	for _, s := range h.inspection.Coordinated() {
 		if !s.Serving {
-			h.unserved = h.run.world.Now()
+			h.unserved, h.reloads[s.TopicPartition] = h.run.world.Now(), true
 			continue
 		}
 		if chance(h.folds, 20) {
@@ -30,9 +30,10 @@ func (h *host) checkGroups() error {
 				return err
 			}
 		}
-		if !s.Settled || !chance(h.folds, 4) {
+		if random := chance(h.folds, 4); !s.Settled || !h.reloads[s.TopicPartition] && !random {
 			continue
 		}
+		delete(h.reloads, s.TopicPartition)
 		if err := h.fold(&s); err != nil {
 			return fmt.Errorf("the groups of %s: %w", s.TopicPartition, err)
 		}

@@ -43,7 +43,7 @@ type place struct {
 type write struct {
 	mark   string // the metadata of the commit; "": a deletion
 	offset int64
-	epoch  int32         // leader epoch
+	epoch  int32 // leader epoch
 	sent   ident.Instant
 	done   ident.Instant // by then it was; 0: nobody knows
 	wall   ident.Millis  // of the broker, when it was sent

@@ -53,7 +53,8 @@ type host struct {
 	noisy      bool   // there was noise
 	hits       int    // operations that the broken disk failed
 	folds      *rand.Rand
-	unserved   ident.Instant // when a coordinator was last seen without its groups
+	unserved   ident.Instant                 // when a coordinator was last seen without its groups
+	reloads    map[ident.TopicPartition]bool // coordinators that were seen so since their last fold
 }
 
 // countdown ends the process at an operation of the disk.
@@ -66,7 +67,7 @@ type countdown struct {
 
 func newHost(r *run) *host {
 	h := &host{run: r, node: r.world.NewNode("broker"), disk: storetest.NewDisk(r.plan.Seed), rand: r.world.Rand("disk"), rules: make(map[string]string)}
-	h.folds = r.world.Rand("folds")
+	h.folds, h.reloads = r.world.Rand("folds"), make(map[ident.TopicPartition]bool)
 	h.disk.Writeback, h.disk.WholeSync, h.disk.Cold = r.plan.Disk.Writeback, r.plan.Disk.WholeSync, r.plan.Disk.Cold
 	h.syncMax = r.plan.Disk.SyncMax
 	h.disk.OnPoint, h.looks = h.point, r.world.Rand("looks")

@@ -44,6 +44,7 @@ type keyedKey struct {
 type scan struct {
 	part  int32
 	began ident.Instant
+	most  int32 // bytes of an answer: one batch at a time, so that the compactor overtakes the reader, or all at once
 	next  ident.Offset
 	acked []int // of each key, when it began
 	seen  map[*keyedKey]int
@@ -88,7 +89,7 @@ func (k *keyed) act() {
 		k.read()
 	case k.finishing && k.done():
 	case k.finishing || chance(k.rand, 10):
-		k.scan = &scan{part: int32(k.scans) % k.count, began: k.now(), seen: make(map[*keyedKey]int)}
+		k.scan = &scan{part: int32(k.scans) % k.count, began: k.now(), most: one(k.rand, int32(1), 1<<20), seen: make(map[*keyedKey]int)}
 		if !k.finishing {
 			k.scan.part = int32(k.rand.IntN(int(k.count)))
 		}
@@ -180,7 +181,7 @@ func (k *keyed) read() {
 	t := kmsg.NewFetchRequestTopic()
 	t.Topic, t.TopicID = keyedTopic, k.id
 	p := kmsg.NewFetchRequestTopicPartition()
-	p.Partition, p.FetchOffset, p.PartitionMaxBytes, p.CurrentLeaderEpoch = s.part, int64(s.next), one(k.rand, int32(400), 1<<20), -1
+	p.Partition, p.FetchOffset, p.PartitionMaxBytes, p.CurrentLeaderEpoch = s.part, int64(s.next), s.most, -1
 	t.Partitions = append(t.Partitions, p)
 	req.Topics = append(req.Topics, t)
 	k.request(req, func(resp kmsg.Response, err error) {

@@ -91,7 +91,7 @@ func (p *Plan) planKeyed(r *rand.Rand) {
 		return
 	}
 	set := func(name string, values ...string) { p.Settings = p.Settings.With(name, one(r, values...)) }
-	set("log.cleaner.backoff.ms", "15", "100")
+	set("log.cleaner.backoff.ms", "15", "100", "400")
 	set("log.cleaner.dedupe.buffer.size", "134217728", "2000")
 	t := TopicPlan{Name: keyedTopic, Partitions: 1 + int32(r.IntN(2))}
 	t.Configs = t.Configs.With("write.caching", fmt.Sprint(p.Promise == PromiseCached)).With("cleanup.policy", "compact").
