@@ -23,6 +23,7 @@ type Broker struct {
 	root      *runtime.Ref
 	lifecycle *runtime.Ref
 	writer    *runtime.Ref
+	peering   *peering // nil: this broker has no peer port
 	cleaner   *runtime.Ref
 	listeners []*runtime.Ref
 	sockets   []*net.TCPListener
@@ -39,7 +40,7 @@ type Broker struct {
 	failure  error
 }
 
-// Start opens the data directory, forms or rejoins the cluster of this broker alone, opens its listeners and begins to register. It returns before the
+// Start opens the data directory, founds, finds or rejoins a cluster, opens its listeners and begins to register. It returns before the
 // broker serves; see Ready. On an error nothing is left open. The errors have codes and words for the user.
 func Start(o Options, w World) (*Broker, error) {
 	values, err := config.BrokerOf(config.Stack{Static: o.Static})
@@ -74,57 +75,94 @@ func Start(o Options, w World) (*Broker, error) {
 		// No log was opened yet: a directory that was clean is so again.
 		return nil, errors.Join(err, dir.Close(opened.Mode == store.RecoverClean, opened.CleanEpoch))
 	}
-	raft, machine, err := b.openMetadata(dir, &values)
+	m, err := b.openMetadata(dir, &values)
 	if err != nil {
 		return undo(err)
 	}
 	endpoints, err := b.listen(&values)
 	if err != nil {
-		return undo(errors.Join(err, raft.Close()))
+		return undo(errors.Join(err, m.log.Close()))
 	}
 	syncer, err := dir.NewSyncer()
 	if err != nil {
-		return undo(errors.Join(err, raft.Close()))
+		return undo(errors.Join(err, m.log.Close()))
+	}
+	if b.peering, err = b.openPeers(&values.Peer, b.member(&values, &m.seat, endpoints)); err != nil {
+		return undo(errors.Join(err, m.log.Close(), syncer.Close()))
+	}
+	if b.peering != nil {
+		endpoints = append(endpoints, b.peering.endpoint())
 	}
 	d := &dataDir{store: dir, opened: opened}
 	b.shared.directories = []*dataDir{d}
 	b.tellOpened(d)
-	if err := b.spawn(&values, d, syncer, raft, machine, endpoints); err != nil {
+	if err := b.spawn(&values, d, syncer, m, endpoints); err != nil {
 		// The system does not take actors any more: it is being shut down.
-		return undo(errors.Join(err, raft.Close(), syncer.Close()))
+		return undo(errors.Join(err, m.log.Close(), syncer.Close(), b.peering.close()))
 	}
 	return b, nil
 }
 
-// openMetadata opens the metadata log and the controller machine on it.
-func (b *Broker) openMetadata(dir *store.Directory, v *config.BrokerValues) (*store.RaftLog, *cluster.Controller, error) {
+// metadata is the metadata log, and this broker's seat at it.
+type metadata struct {
+	seat
+	log     *store.RaftLog
+	held    cluster.Durable
+	options cluster.Options // of a voter, without what the log held
+}
+
+// openMetadata opens the metadata log and the machine on it. A broker that is to found a cluster alone does so here; all others wait for others.
+func (b *Broker) openMetadata(dir *store.Directory, v *config.BrokerValues) (*metadata, error) {
 	meta := dir.Meta()
-	raft, held, err := openRaftLog(dir, meta.Cluster != "", func() (cluster.Promise, error) {
-		var id [16]byte
-		b.shared.random.fill(id[:])
-		return cluster.Promise{
-			ClusterID: ident.ClusterID(base64.RawURLEncoding.EncodeToString(id[:])),
-			Voters:    []cluster.Voter{{Node: meta.Node, Broker: meta.Broker, Directory: meta.Directory}},
-			Features:  founded,
-		}, nil
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	machine, err := cluster.New(cluster.Options{
-		Node: meta.Node, Broker: meta.Broker, Durable: held, Static: b.shared.static, Features: features,
-		SessionMs: v.SessionMs, SnapshotBytes: v.SnapshotBytes,
-	})
-	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("metadata log of %s: %w", dir.Path(), err), raft.Close())
-	}
-	id := machine.Image().ClusterID()
-	if err := dir.JoinCluster(id); err != nil {
-		return nil, nil, errors.Join(err, raft.Close())
-	}
-	b.shared.identity = identity{Broker: meta.Broker, Cluster: id, Node: meta.Node}
+	b.shared.identity = identity{Broker: meta.Broker, Directory: meta.Directory, Node: meta.Node}
 	b.shared.random.fill(b.shared.identity.Incarnation[:])
-	return raft, machine, nil
+	b.shared.epoch.Store(int64(ident.NoBrokerEpoch))
+	log, state, err := dir.OpenRaftLog()
+	if err != nil {
+		return nil, err
+	}
+	m := &metadata{log: log, held: durable(&state), options: cluster.Options{
+		Node: meta.Node, Broker: meta.Broker, Static: b.shared.static, Features: features, SessionMs: v.SessionMs, SnapshotBytes: v.SnapshotBytes,
+	}}
+	if err := b.takeSeat(m, dir, v, state.Created || len(state.Entries) == 0 && state.Snapshot.Index == 0); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	return m, nil
+}
+
+// takeSeat makes the machine. fresh tells that the log was never written to.
+func (b *Broker) takeSeat(m *metadata, dir *store.Directory, v *config.BrokerValues, fresh bool) error {
+	meta := dir.Meta()
+	var id [16]byte
+	b.shared.random.fill(id[:])
+	f := cluster.FoundingOptions{
+		Self:      cluster.Announcement{Broker: meta.Broker, Node: meta.Node, Directory: meta.Directory, Expect: v.Peer.Expect, Cluster: meta.Cluster},
+		ClusterID: ident.ClusterID(base64.RawURLEncoding.EncodeToString(id[:])), Features: founded, Join: len(v.Peer.Join) > 0, Numbered: v.Peer.Numbered,
+	}
+	if fresh && meta.Cluster == "" && v.Peer.Expect == 1 {
+		p := cluster.Promise{ClusterID: f.ClusterID, Voters: []cluster.Voter{{Node: meta.Node, Broker: meta.Broker, Directory: meta.Directory}}, Features: founded}
+		var err error
+		if m.held, err = foundAlone(m.log, p); err != nil {
+			return err
+		}
+		fresh = false
+	}
+	o := m.options
+	o.Durable = m.held
+	var err error
+	if m.seat, err = sit(o, f, fresh, v.Peer.Listen != "" && b.world.ListenPeers != nil); err != nil {
+		return fmt.Errorf("metadata log of %s: %w", dir.Path(), err)
+	}
+	switch id := m.image().ClusterID(); {
+	case m.founding != nil:
+		return nil
+	case id == "":
+		id = meta.Cluster // an observer that has heard nothing yet
+		fallthrough
+	default:
+		b.shared.cluster.Store(&id)
+		return dir.JoinCluster(id)
+	}
 }
 
 // listen opens the listeners and says how they are told to clients.
@@ -151,9 +189,9 @@ func (b *Broker) tellOpened(d *dataDir) {
 	log := b.shared.log
 	switch {
 	case d.opened.Created:
-		log.Info().Str("directory", d.store.Path()).Str("cluster", string(b.shared.identity.Cluster)).Msg("new data directory")
+		log.Info().Str("directory", d.store.Path()).Str("cluster", string(b.shared.clusterID())).Msg("new data directory")
 	default:
-		log.Info().Str("directory", d.store.Path()).Str("cluster", string(b.shared.identity.Cluster)).Int("logs", len(d.opened.Logs)).
+		log.Info().Str("directory", d.store.Path()).Str("cluster", string(b.shared.clusterID())).Int("logs", len(d.opened.Logs)).
 			Stringer("recovery", d.opened.Mode).Msg("data directory")
 	}
 	if d.opened.ErrorMarked {
@@ -165,7 +203,7 @@ func (b *Broker) tellOpened(d *dataDir) {
 }
 
 // spawn starts the actors, each after those whose messages it may get at once.
-func (b *Broker) spawn(v *config.BrokerValues, d *dataDir, syncer *store.Syncer, raft *store.RaftLog, machine *cluster.Controller, endpoints []cluster.Endpoint) error {
+func (b *Broker) spawn(v *config.BrokerValues, d *dataDir, syncer *store.Syncer, m *metadata, endpoints []cluster.Endpoint) error {
 	s, sys := b.shared, b.world.System
 	var err error
 	child := func(parent *runtime.Ref, spec runtime.Spec) *runtime.Ref {
@@ -199,13 +237,12 @@ func (b *Broker) spawn(v *config.BrokerValues, d *dataDir, syncer *store.Syncer,
 		shared: s, log: s.log, serving: b.serve, register: b.registration(v, d, endpoints),
 	}))
 	root.lifecycle = b.lifecycle
-	b.writer = child(b.root, blocking(cast("raftlogwriter", "raftlog", &raftLogWriter{log: raft, logger: s.log})))
+	b.writer = child(b.root, blocking(cast("raftlogwriter", "raftlog", newRaftLogWriter(d.store, m.log, &m.held, s.log))))
 	if err != nil {
 		return err
 	}
 	controller := &controllerActor{
-		machine: machine, log: s.log, writer: b.writer, metadata: s.metadata, root: b.root, facts: s.facts, tickMs: controllerTickMs,
-		inspection: s.inspection,
+		seat: m.seat, shared: s, log: s.log, writer: b.writer, options: m.options, tickMs: controllerTickMs, durable: m.held, inspection: s.inspection,
 	}
 	if s.inspection != nil {
 		s.inspection.shared, s.inspection.controller = s, controller
@@ -221,6 +258,14 @@ func (b *Broker) spawn(v *config.BrokerValues, d *dataDir, syncer *store.Syncer,
 	}
 	b.cleaner = child(b.root, cast("cleaner", "cleaner", &cleanerActor{shared: s, log: s.log, pace: b.newPacer()}))
 	if err != nil {
+		return err
+	}
+	if b.peering != nil {
+		if err := b.startLinks(v, b.peering); err != nil {
+			return err
+		}
+	}
+	if err := s.controller.Post(signalOpen); err != nil {
 		return err
 	}
 	return b.lifecycle.Post(signalTick)
@@ -243,7 +288,7 @@ const controllerTickMs = 100
 // registration is what the broker says of this run to the controller.
 func (b *Broker) registration(v *config.BrokerValues, d *dataDir, endpoints []cluster.Endpoint) cluster.RegisterBroker {
 	return cluster.RegisterBroker{
-		Broker: b.shared.identity.Broker, Incarnation: b.shared.identity.Incarnation, ClusterID: b.shared.identity.Cluster, Endpoints: endpoints,
+		Broker: b.shared.identity.Broker, Incarnation: b.shared.identity.Incarnation, Endpoints: endpoints,
 		Directories: []ident.DirectoryID{d.store.Meta().Directory}, Rack: v.Rack, Features: features,
 	}
 }
@@ -259,7 +304,7 @@ func (b *Broker) memoryShort() {
 func (b *Broker) serve() {
 	b.serving.Store(true)
 	if host := b.shared.facts.host; host.Observed() {
-		host.Tell(nil, &actors.Started{Broker: b.shared.identity.Broker, Cluster: b.shared.identity.Cluster, Version: b.world.BuildVersion})
+		host.Tell(nil, &actors.Started{Broker: b.shared.identity.Broker, Cluster: b.shared.clusterID(), Version: b.world.BuildVersion})
 	}
 	b.acceptOne.Do(func() { close(b.accepting) })
 }
@@ -300,5 +345,5 @@ func (b *Broker) Addresses() []net.Addr {
 	return out
 }
 
-// ClusterID names the cluster.
-func (b *Broker) ClusterID() ident.ClusterID { return b.shared.identity.Cluster }
+// ClusterID names the cluster; empty while the broker has not found or founded one.
+func (b *Broker) ClusterID() ident.ClusterID { return b.shared.clusterID() }

@@ -43,7 +43,7 @@ func (s *session) run(t *runtime.Turn, r request, answer handler.Func, decoded k
 	op.call = handler.Call{
 		Key: int16(r.header.Key), Version: r.header.Version, Correlation: r.header.CorrelationID, Request: decoded, Client: &s.client,
 		Env: &handler.Env{
-			Broker: s.shared.identity.Broker, Cluster: s.shared.identity.Cluster, Image: s.shared.image.Load(), Static: s.shared.static,
+			Broker: s.shared.identity.Broker, Cluster: s.shared.clusterID(), Image: s.shared.image.Load(), Static: s.shared.static,
 			Now: handler.Now{Mono: mono, Wall: wall}, Ports: &s.ports,
 		},
 	}

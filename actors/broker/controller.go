@@ -8,49 +8,65 @@ import (
 
 	"github.com/troupe-broker/troupe/actors/runtime"
 	"github.com/troupe-broker/troupe/cluster"
-	"github.com/troupe-broker/troupe/wire"
 	"github.com/troupe-broker/troupe/wire/ident"
+	"github.com/troupe-broker/troupe/wire/peer"
 )
 
-// controllerActor is the shell of cluster.Controller: one voter of the metadata quorum, at the moment the only one.
+// controllerActor is this broker's seat at the metadata quorum. A broker without a cluster founds one or finds one (founding.go); then it is a voter, the shell
+// of cluster.Controller, in this file, or an observer (observer.go). Whatever it is, it takes commands for the controller and sees that they get there
+// (forward.go), and keeps links to the brokers it hears of (acquaintances.go).
+//
+//	founding ── all have promised ──> voter
+//	    └────── a cluster is in sight ──> observer
 type controllerActor struct {
-	machine  *cluster.Controller
-	log      zerolog.Logger
-	writer   *runtime.Ref
-	metadata *runtime.Ref
-	root     *runtime.Ref
-	facts    *facts
-	tickMs   int64
-	out      cluster.Out
-	timer    *runtime.Timer
-	open     map[ident.RequestID]*proposal
+	seat
+	shared  *shared
+	log     zerolog.Logger
+	writer  *runtime.Ref
+	options cluster.Options // of a voter
+	tickMs  int64
+	out     cluster.Out
+	watched cluster.ObserverOut
+	timer   *runtime.Timer
+
 	requests ident.RequestID
+	open     map[ident.RequestID]*proposal // the machine's to answer
+	journeys journeys
+
+	durable cluster.Durable // of a founding
+	saving  uint64          // id of the save that keeps a promise
+	known   acquaintances
+	seeds   []ident.BrokerID // members of the cluster, as gossip tells
 
 	inspection *Inspection // nil: nobody looks
 }
 
-// proposal is a command for the controller. answer is called once, by whatever goroutine runs the metadata actor, after the image that holds the outcome
-// is published: it may only enqueue.
-type proposal struct {
-	command cluster.Command
-	ask     *cluster.Ask
-	answer  func(cluster.Reply)
+// seat is the machine that follows, or makes, the metadata log. One of them is there.
+type seat struct {
+	founding *cluster.Founding
+	voter    *cluster.Controller
+	observer *cluster.Observer
 }
 
-// Bytes implements runtime.Message.
-func (*proposal) Bytes() int { return 0 }
-
-// Reject implements runtime.Rejecter.
-func (p *proposal) Reject(err error) {
-	p.answer(cluster.Reply{Request: p.ask.Request, Err: &cluster.Error{Code: wire.NotController, Message: "the controller takes no commands now: " + err.Error()}})
-}
-
-// Started implements runtime.Starter.
+// Started implements runtime.Starter. A signalOpen begins.
 func (c *controllerActor) Started(t *runtime.Turn) {
 	c.open = make(map[ident.RequestID]*proposal)
+	c.journeys.away = make(map[*proposal]struct{})
+	c.known.start(c.shared)
 	c.timer = t.NewTimer(signalTick)
+}
+
+// begin gives the machine its first turn.
+func (c *controllerActor) begin(t *runtime.Turn) {
 	c.timer.Reset(millis(c.tickMs))
-	c.step(t, &cluster.Start{})
+	switch {
+	case c.founding != nil:
+		c.found(t, &cluster.Begin{})
+	case c.voter != nil:
+		c.step(t, &cluster.Start{})
+	default:
+		c.observe(t, &cluster.Start{})
+	}
 }
 
 // Turn implements runtime.Behaviour.
@@ -62,14 +78,54 @@ func (c *controllerActor) Turn(t *runtime.Turn, batch []runtime.Message) {
 			c.propose(t, m)
 		case *saved:
 			c.saved(t, m)
+		case *remoteCommand:
+			c.serve(t, m)
+		case *returned:
+			c.returned(t, m)
+		case *letterIn:
+			if c.voter != nil && m.to == c.shared.identity.Node {
+				c.step(t, &cluster.Receive{Data: m.data})
+			}
+		case *linkUp:
+			c.met(t, m.link)
+		case *linkLost:
+			if c.voter != nil {
+				c.step(t, &cluster.LinkDown{Broker: m.who.Broker, Epoch: m.who.Epoch, Refused: true})
+			}
+		case *announced:
+			if c.founding != nil {
+				c.found(t, &cluster.Announced{Announcement: m.Announcement})
+			}
+		case *gossiped:
+			c.gossiped(t, m)
+		case *joinedCluster:
+			c.joined(t, m)
+		case *pullReturned:
+			c.pullReturned(t, m)
 		case signal:
-			c.timer.Reset(millis(c.tickMs))
-			c.machine.Tick(c.now(t), &c.out)
-			c.carryOut(t)
+			c.signalled(t, m)
 		default:
 			panic("broker: the controller got a message that it does not know")
 		}
 	}
+	c.lookUp(t)
+}
+
+func (c *controllerActor) signalled(t *runtime.Turn, m signal) {
+	if m == signalOpen {
+		c.begin(t)
+		return
+	}
+	c.timer.Reset(millis(c.tickMs))
+	switch {
+	case c.voter != nil:
+		c.voter.Tick(c.now(t), &c.out)
+		c.carryOut(t)
+	case c.observer != nil:
+		c.observer.Tick(c.now(t), &c.watched)
+		c.carryOutWatched(t)
+	}
+	c.tickJourneys(t)
 }
 
 func (c *controllerActor) now(t *runtime.Turn) cluster.Now {
@@ -77,73 +133,169 @@ func (c *controllerActor) now(t *runtime.Turn) cluster.Now {
 	return cluster.Now{Mono: mono, Wall: wall}
 }
 
-func (c *controllerActor) step(t *runtime.Turn, cmd cluster.Command) {
-	c.machine.Step(c.now(t), cmd, &c.out)
-	c.carryOut(t)
+// image is the newest committed one that this broker has.
+func (s *seat) image() *cluster.Image {
+	switch {
+	case s.voter != nil:
+		return s.voter.Image()
+	case s.observer != nil:
+		return s.observer.Image()
+	}
+	return cluster.NewImage()
 }
 
-func (c *controllerActor) propose(t *runtime.Turn, p *proposal) {
-	c.requests++
-	p.ask.Request = c.requests
-	c.open[p.ask.Request] = p
-	c.step(t, p.command)
+// leads tells whether the controller is here.
+func (s *seat) leads() bool { return s.voter != nil && s.voter.Leading() }
+
+// leader is the broker of the controller, as far as is known here.
+func (s *seat) leader() ident.BrokerID {
+	switch {
+	case s.voter != nil:
+		return s.voter.Leader()
+	case s.observer != nil:
+		return s.observer.Leader()
+	}
+	return ident.NoBroker
+}
+
+func (c *controllerActor) step(t *runtime.Turn, cmd cluster.Command) {
+	c.voter.Step(c.now(t), cmd, &c.out)
+	c.carryOut(t)
 }
 
 func (c *controllerActor) saved(t *runtime.Turn, s *saved) {
 	if s.err != nil {
-		c.step(t, &cluster.PersistFailed{Save: s.id, Reason: s.err.Error()})
-		_ = t.Send(c.root, &metadataLost{reason: s.err}) // Root is gone only when the broker stops
-		return
+		_ = t.Send(c.shared.root, &metadataLost{reason: s.err}) // Root is gone only when the broker stops
 	}
-	c.step(t, &cluster.Persisted{Save: s.id})
+	switch {
+	case c.voter != nil && s.err != nil:
+		c.step(t, &cluster.PersistFailed{Save: s.id, Reason: s.err.Error()})
+	case c.voter != nil:
+		c.step(t, &cluster.Persisted{Save: s.id})
+	case c.founding != nil && s.err == nil && s.id == c.saving:
+		c.found(t, &cluster.Promised{})
+	}
 }
 
-// carryOut does what the machine asks, in the order it states.
+// persist gives saves to the writer.
+func (c *controllerActor) persist(t *runtime.Turn, saves []cluster.Save) {
+	if len(saves) == 0 {
+		return
+	}
+	if err := t.Send(c.writer, &save{controller: t.Self(), saves: slices.Clone(saves)}); err != nil {
+		c.log.Debug().Err(err).Msg("the metadata log is closed")
+	}
+}
+
+// commit tells of new images.
+func (c *controllerActor) commit(t *runtime.Turn, list []cluster.Committed) {
+	for i := range list {
+		c.known.learn(t, list[i].Delta)
+		_ = t.Send(c.shared.metadata, &committed{image: list[i].Image, delta: list[i].Delta}) // gone only when the broker stops
+	}
+	if len(list) > 0 {
+		c.releaseHeld(t)
+	}
+}
+
+// carryOut does what the machine of a voter asks, in the order it states.
 func (c *controllerActor) carryOut(t *runtime.Turn) {
-	if len(c.out.Persist) > 0 {
-		s := &save{controller: t.Self(), saves: append([]cluster.Save(nil), c.out.Persist...)}
-		if err := t.Send(c.writer, s); err != nil {
-			c.log.Debug().Err(err).Msg("the metadata log is closed")
-		}
-	}
-	// Letters are for other voters, of which there are none yet.
-	for i := range c.out.Commit {
-		_ = t.Send(c.metadata, &committed{image: c.out.Commit[i].Image, delta: c.out.Commit[i].Delta})
-	}
+	c.persist(t, c.out.Persist)
+	unreachable := c.post(t)
+	c.commit(t, c.out.Commit)
 	for i := range c.out.Reply {
 		r := c.out.Reply[i]
 		p := c.open[r.Request]
 		delete(c.open, r.Request)
-		if err := t.Send(c.metadata, &settledReply{answer: p.answer, reply: r}); err != nil {
-			continue // Reject has answered
-		}
+		c.settled(t, p, r)
 	}
 	for _, n := range c.out.Note {
 		c.note(t, n)
 	}
 	c.out.Reset()
+	for _, l := range unreachable {
+		c.step(t, l)
+	}
+}
+
+// post sends letters to the other voters, and returns what the machine has to know of those that could not be sent.
+func (c *controllerActor) post(t *runtime.Turn) (fate []cluster.Command) {
+	if c.shared.links == nil {
+		return nil
+	}
+	for i := range c.out.Send {
+		l := &c.out.Send[i]
+		sent := false
+		if to, ok := c.brokerOf(l.To); ok {
+			sent = c.shared.links.send(t, to, peer.Control, &letter{from: c.shared.identity.Node, to: l.To, data: l.Data})
+		}
+		switch {
+		case l.Snapshot:
+			fate = append(fate, &cluster.SnapshotSent{Node: l.To, Failed: !sent})
+		case !sent:
+			fate = append(fate, &cluster.Unreachable{Node: l.To})
+		}
+	}
+	return fate
+}
+
+// brokerOf finds the broker that a voter lives in.
+func (c *controllerActor) brokerOf(node ident.NodeID) (ident.BrokerID, bool) {
+	for _, v := range c.voter.Image().Voters() {
+		if v.Node == node {
+			return v.Broker, true
+		}
+	}
+	return ident.NoBroker, false
 }
 
 // note makes log lines and facts of what happened.
 func (c *controllerActor) note(t *runtime.Turn, n cluster.Note) {
 	switch n.Kind {
 	case cluster.NoteElected:
+		c.shared.metrics.leading.Store(true)
 		c.log.Info().Uint64("epoch", n.Term).Msg("this broker is the controller")
 	case cluster.NoteDeposed:
+		c.shared.metrics.leading.Store(false)
 		c.log.Info().Uint64("epoch", n.Term).Msg("this broker is not the controller any more")
+	case cluster.NoteLeaderChanged:
+		c.leaderChanged(n)
 	case cluster.NoteRegistered, cluster.NoteUnfenced:
 		c.log.Debug().Int32("broker", int32(n.Broker)).Uint64("offset", n.Index).Msg("broker registered or unfenced")
 	case cluster.NoteFenced:
 		c.log.Info().Int32("broker", int32(n.Broker)).Msg("broker fenced")
 	case cluster.NoteUnclean, cluster.NotePossibleLoss:
+		c.shared.metrics.unclean.Add(1)
 		c.log.Error().Str("topic", n.Topic).Int32("partition", n.Partition).Msg(codeUnclean + ": a leader was chosen that may miss records")
 	case cluster.NoteDropped:
+		if c.observer != nil {
+			c.log.Info().Int32("peer", int32(n.Broker)).Str("reason", n.Text).Msg("a voter gave no metadata; asking another")
+			break
+		}
 		c.log.Warn().Str("reason", n.Text).Msg("a letter or an entry of the metadata log could not be used")
+	case cluster.NoteSilent:
+		c.log.Info().Int32("peer", int32(n.Broker)).Msg("a voter does not answer; asking another for the metadata")
 	case cluster.NoteFailed:
-		c.log.Error().Str("reason", n.Text).Msg(codeMetadataLost + ": the metadata log could not be written")
+		c.log.Error().Str("reason", n.Text).Msg(codeMetadataLost + ": the metadata log could not be read or written")
 	default: // the others are for transcripts
 	}
-	c.facts.cluster(t, n)
+	c.shared.facts.cluster(t, n)
+}
+
+// leaderChanged tells, once for each term, who the controller is.
+func (c *controllerActor) leaderChanged(n cluster.Note) {
+	broker := n.Broker
+	if c.voter != nil {
+		broker, _ = c.brokerOf(n.Node)
+		if n.Node == 0 {
+			broker = ident.NoBroker
+		}
+	}
+	if broker == ident.NoBroker {
+		c.log.Info().Uint64("epoch", n.Term).Msg("there is no controller; waiting for an election")
+		return
+	}
+	c.log.Info().Uint64("epoch", n.Term).Int32("peer", int32(broker)).Msg("another broker is the controller")
 }
 
 // Stopping implements runtime.Stopper: whoever waits is answered.
@@ -152,6 +304,8 @@ func (c *controllerActor) Stopping(*runtime.Turn) {
 		c.open[id].Reject(runtime.ErrStopped)
 	}
 	c.open = nil
+	c.journeys.end()
+	c.shared.metrics.leading.Store(false)
 }
 
 // Stopped implements runtime.Stopper.

@@ -70,10 +70,12 @@ func (i *Inspection) Check() error {
 		return nil
 	}
 	i.decided = false
-	if err := i.controller.machine.Check(); err != nil {
-		return fmt.Errorf("controller: %w", err)
+	if v := i.controller.voter; v != nil {
+		if err := v.Check(); err != nil {
+			return fmt.Errorf("controller: %w", err)
+		}
 	}
-	if published, committed := i.shared.image.Load().Index(), i.controller.machine.Image().Index(); published > committed {
+	if published, committed := i.shared.image.Load().Index(), i.controller.image().Index(); published > committed {
 		return fmt.Errorf("metadata: the image of index %d is published, %d is committed", published, committed)
 	}
 	return nil
@@ -112,7 +114,7 @@ func (i *Inspection) Partitions() []PartitionState {
 }
 
 // Image is the newest committed metadata.
-func (i *Inspection) Image() *cluster.Image { return i.controller.machine.Image() }
+func (i *Inspection) Image() *cluster.Image { return i.controller.image() }
 
 // Usage is what the clients of a broker take of it.
 type Usage struct {

@@ -22,8 +22,9 @@ type lifecycleActor struct {
 	known     bool                   // Root has said whether they do
 	epoch     ident.BrokerEpoch      // NoBrokerEpoch: not registered
 	unfenced  bool
-	asked     bool // a registration or heartbeat is under way
-	again     bool // another heartbeat is due at once
+	asked     bool          // a registration or heartbeat is under way
+	sent      ident.Instant // when the last heartbeat was
+	again     bool          // another heartbeat is due at once
 	leaving   []*leave
 	left      bool
 	timer     *runtime.Timer
@@ -37,6 +38,8 @@ const (
 	retryMaxMs = 250
 	// commandMs is how long the controller may take over a command of the broker's own.
 	commandMs = 30_000
+	// patienceMs is the same for a heartbeat, whose controller may have gone.
+	patienceMs = 2000
 )
 
 // Messages of the lifecycle actor.
@@ -110,6 +113,10 @@ func (l *lifecycleActor) attempt(t *runtime.Turn) {
 			return
 		}
 		c := l.register
+		if c.ClusterID = l.shared.clusterID(); c.ClusterID == "" {
+			l.timer.Reset(millis(retryMaxMs)) // there is no cluster yet
+			return
+		}
 		c.Deadline = deadline
 		l.propose(t, &c, &c.Ask)
 		return
@@ -120,7 +127,10 @@ func (l *lifecycleActor) attempt(t *runtime.Turn) {
 	if image := l.shared.image.Load(); image != nil {
 		c.Applied = image.Index()
 	}
-	c.Deadline = deadline
+	if c.Deadline = deadline; l.shared.links != nil {
+		c.Deadline = mono + patienceMs*millisecond
+	}
+	l.sent = mono
 	l.propose(t, c, &c.Ask)
 }
 
@@ -139,9 +149,15 @@ func (l *lifecycleActor) heard(t *runtime.Turn, r cluster.Reply) {
 	case *cluster.RegisterBrokerReply:
 		l.epoch, l.refusedAt, l.retryMs = body.Epoch, wire.NoError, retryMinMs
 		l.again = true
+		l.shared.epoch.Store(int64(body.Epoch))
+		if l.shared.links != nil {
+			l.shared.links.become(l.shared.self())
+			l.log.Info().Int64("epoch", int64(body.Epoch)).Msg("registered; waiting to be unfenced")
+		}
 		_ = t.Send(l.shared.root, &caughtUp{}) // gone only when the broker stops
 	case *cluster.HeartbeatReply:
 		pause, l.retryMs = l.shared.settings.Load().HeartbeatMs, retryMinMs
+		l.shared.extendLease(l.sent, body)
 		l.told(body)
 	default:
 		l.refused(r.Err)
@@ -175,8 +191,13 @@ func (l *lifecycleActor) told(r *cluster.HeartbeatReply) {
 func (l *lifecycleActor) refused(err *cluster.Error) {
 	if err.Code == wire.StaleBrokerEpoch || err.Code == wire.BrokerIDNotRegistered {
 		l.epoch = ident.NoBrokerEpoch
+		l.shared.lease.Store(0)
 	}
-	if err.Code != l.refusedAt && err.Code != wire.NotController {
+	switch {
+	case err.Code == l.refusedAt || err.Code == wire.NotController:
+	case err.Code == wire.RequestTimedOut:
+		l.log.Warn().Msg("no controller answers this broker; trying again")
+	default:
 		l.log.Warn().Err(err).Msg(codeRegistration + ": the controller refuses this broker; trying again")
 	}
 	l.refusedAt = err.Code

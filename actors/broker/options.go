@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"github.com/troupe-broker/troupe/actors/runtime"
 	"github.com/troupe-broker/troupe/cluster"
 	"github.com/troupe-broker/troupe/cluster/config"
+	"github.com/troupe-broker/troupe/cluster/gossip"
 	"github.com/troupe-broker/troupe/store"
 )
 
@@ -45,6 +47,8 @@ type World struct {
 	Inspection *Inspection
 	// Listen opens the listeners. Nil: none are opened, and connections come by Broker.Connect.
 	Listen func(l config.Listener) (*net.TCPListener, error)
+	// ListenPeers opens the peer port, TCP and UDP of one number. Nil: none is opened, whatever peer.listen says.
+	ListenPeers func(address string) (*net.TCPListener, net.PacketConn, error)
 }
 
 // ListenTCP opens a listener of the machine.
@@ -58,6 +62,15 @@ func ListenTCP(l config.Listener) (*net.TCPListener, error) {
 		return nil, fmt.Errorf("listener %s: %w", l.Name, err)
 	}
 	return t, nil
+}
+
+// ListenPeers opens a peer port of the machine.
+func ListenPeers(address string) (*net.TCPListener, net.PacketConn, error) {
+	listener, socket, err := gossip.Bind(context.Background(), address)
+	if err != nil {
+		return nil, nil, err
+	}
+	return listener.(*net.TCPListener), socket, nil
 }
 
 // Sizes that no config key names.

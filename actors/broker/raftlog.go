@@ -2,18 +2,19 @@ package broker
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/rs/zerolog"
 
 	"github.com/troupe-broker/troupe/actors/runtime"
 	"github.com/troupe-broker/troupe/cluster"
 	"github.com/troupe-broker/troupe/store"
+	"github.com/troupe-broker/troupe/wire/ident"
 )
 
 // raftLogWriter is the actor that makes the metadata log durable. It owns its goroutine. Saves are carried out in order; one answer covers a batch.
 type raftLogWriter struct {
 	log     *store.RaftLog
+	dir     *store.Directory
 	logger  zerolog.Logger
 	hard    []byte
 	pending bool              // hard is not in the file yet
@@ -48,6 +49,15 @@ func (*closeRaftLog) Bytes() int { return 0 }
 // Reject implements runtime.Rejecter.
 func (c *closeRaftLog) Reject(error) { c.done(nil) }
 
+// joinCluster makes the directory one of a cluster, durably. done is told, once; it may only enqueue.
+type joinCluster struct {
+	id   ident.ClusterID
+	done func(error)
+}
+
+// Bytes implements runtime.Message.
+func (*joinCluster) Bytes() int { return 0 }
+
 // saved tells that the save, and all before it, are on stable storage, or why not.
 type saved struct {
 	id  uint64
@@ -65,6 +75,8 @@ func (w *raftLogWriter) Turn(t *runtime.Turn, batch []runtime.Message) {
 			for i := range m.saves {
 				w.save(t, m.controller, &m.saves[i])
 			}
+		case *joinCluster:
+			m.done(w.dir.JoinCluster(m.id))
 		case *closeRaftLog:
 			m.done(w.close())
 			t.Stop()
@@ -177,35 +189,21 @@ func durable(s *store.RaftState) cluster.Durable {
 	return d
 }
 
-// openRaftLog opens the metadata log of a broker. A directory that has none gets one: of a cluster of this broker alone, which is founded by it. A lone
-// voter whose log is lost is refused: it would found another cluster over the records of the first.
-func openRaftLog(dir *store.Directory, founded bool, promise func() (cluster.Promise, error)) (*store.RaftLog, cluster.Durable, error) {
-	log, state, err := dir.OpenRaftLog()
-	if err != nil {
-		return nil, cluster.Durable{}, err
+// newRaftLogWriter continues a raft log that held this.
+func newRaftLogWriter(dir *store.Directory, log *store.RaftLog, held *cluster.Durable, logger zerolog.Logger) *raftLogWriter {
+	w := &raftLogWriter{log: log, dir: dir, logger: logger, hard: held.HardState}
+	if held.Snapshot != nil {
+		w.entries = entriesAfter(raftEntries(held.Entries), held.Snapshot.Index)
 	}
-	if !state.Created && (len(state.Entries) > 0 || state.Snapshot.Index > 0) {
-		return log, durable(&state), nil
-	}
-	if founded {
-		err := fmt.Errorf("%s: %s belongs to cluster %s, but its metadata log is missing or empty; restore the directory from a backup, or start with an empty one",
-			codeMetadataLost, dir.Path(), dir.Meta().Cluster)
-		return nil, cluster.Durable{}, errors.Join(err, log.Close())
-	}
-	p, err := promise()
-	if err != nil {
-		return nil, cluster.Durable{}, errors.Join(err, log.Close())
-	}
+	return w
+}
+
+// foundAlone founds a cluster of this broker alone.
+func foundAlone(log *store.RaftLog, p cluster.Promise) (cluster.Durable, error) {
 	d, err := cluster.Genesis(p)
 	if err != nil {
-		return nil, cluster.Durable{}, errors.Join(err, log.Close())
+		return cluster.Durable{}, err
 	}
 	s := store.RaftSave{Hard: d.HardState, Snapshot: &store.RaftSnapshot{Index: d.Snapshot.Index, Term: d.Snapshot.Term, Data: d.Snapshot.Data}}
-	for _, e := range d.Entries {
-		s.Entries = append(s.Entries, store.RaftEntry{Index: e.Index, Term: e.Term, Data: e.Data})
-	}
-	if err := log.Save(s); err != nil {
-		return nil, cluster.Durable{}, errors.Join(err, log.Close())
-	}
-	return log, d, nil
+	return d, log.Save(s)
 }

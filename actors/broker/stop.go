@@ -37,6 +37,9 @@ func (b *Broker) Shutdown(done func(error)) {
 	if host := b.shared.facts.host; host.Observed() {
 		host.Tell(nil, &actors.Stopping{})
 	}
+	if b.peering != nil {
+		b.peering.noContacts()
+	}
 	s := &stop{b: b, done: done, epoch: ident.NoBrokerEpoch}
 	s.drain()
 }
@@ -94,8 +97,17 @@ func (s *stop) leave() {
 	}
 	_ = s.b.lifecycle.Post(&leave{done: func(e ident.BrokerEpoch) { // Reject calls it too
 		s.epoch = e
-		s.closeLogs()
+		s.leaveGossip()
 	}})
+}
+
+// leaveGossip tells the other brokers that this is no death.
+func (s *stop) leaveGossip() {
+	if s.b.peering == nil {
+		s.closeLogs()
+		return
+	}
+	_ = s.b.shared.gossip.Post(&leaveGossip{done: s.closeLogs}) // Reject calls it too
 }
 
 // closeLogs syncs and closes all logs.

@@ -39,6 +39,7 @@ type BrokerValues struct {
 	ValidationDepth       string // header, default or full
 	Cleaner               CleanerValues
 	Groups                GroupValues
+	Peer                  PeerValues
 }
 
 // BrokerOf resolves all honoured broker keys and checks what only shows when keys are held together. The error is an *Error with code TRP-1003 or
@@ -86,6 +87,9 @@ func BrokerOf(s Stack) (BrokerValues, error) {
 	if v.Groups, err = groupsOf(s); err != nil {
 		return BrokerValues{}, err
 	}
+	if v.Peer, err = peersOf(s); err != nil {
+		return BrokerValues{}, err
+	}
 	if v.HeartbeatMs >= v.SessionMs {
 		return BrokerValues{}, &Error{
 			Code: Conflict, Key: "broker.heartbeat.interval.ms", Value: strconv.FormatInt(v.HeartbeatMs, 10),
@@ -117,6 +121,9 @@ func (v *BrokerValues) listen(s Stack) error {
 	for _, l := range all {
 		if slices.Contains(controllers, l.Name) {
 			continue
+		}
+		if l.Name == PeerListener {
+			return &Error{Code: Conflict, Key: "listeners", Value: text, Problem: "a listener cannot be called " + PeerListener + ": brokers are registered with their peer port under that name; peer.listen opens it"}
 		}
 		l.Protocol = protocolOf[l.Name]
 		switch l.Protocol {

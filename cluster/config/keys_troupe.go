@@ -14,19 +14,4 @@ var troupeKeys = []Key{
 		Name: "metrics.listen", Type: String, Default: "127.0.0.1:9644", Class: Honoured, Check: hostPort,
 		Doc: "Address of /metrics and /readyz; empty serves neither.",
 	},
-	{
-		Name: "bootstrap.expect", Type: Int, Default: "1", Class: Refused, Check: between(1, 5),
-		Reason: "clusters of several brokers do not exist yet: leave it 1",
-		Doc:    "Brokers that found the cluster together.",
-	},
-	{
-		Name: "join", Type: List, Default: "", Class: Refused,
-		Reason: "clusters of several brokers do not exist yet: leave it empty",
-		Doc:    "Peer addresses of brokers to join.",
-	},
-	{
-		Name: "peer.listen", Type: String, Default: "", Class: Refused,
-		Reason: "clusters of several brokers do not exist yet: leave it empty",
-		Doc:    "Address brokers reach each other at.",
-	},
 }

@@ -65,7 +65,7 @@ func other(k *Key) string {
 		}
 		return "true"
 	case Int, Short, Long:
-		for _, v := range []string{"2097152", "7", "5000", "1"} {
+		for _, v := range []string{"2097152", "7", "5000", "5", "1"} {
 			if _, err := k.Parse(v); err == nil && v != k.Default {
 				return v
 			}
@@ -79,6 +79,8 @@ func other(k *Key) string {
 		"listener.security.protocol.map": "OTHER:PLAINTEXT", "controller.listener.names": "PLAINTEXT",
 		"group.coordinator.rebalance.protocols": "classic", "group.consumer.assignors": "range", "group.consumer.migration.policy": "disabled",
 		"min.cleanable.dirty.ratio": "0.25", "log.cleaner.min.cleanable.ratio": "0.25", "log.cleaner.io.max.bytes.per.second": "1e6", "log.cleaner.io.buffer.load.factor": "0.5",
+		"join": "a:1", "peer.listen": "localhost:1", "peer.advertise": "a:1", "peer.tls.certificate": "c", "peer.tls.key": "k", "peer.tls.ca": "a",
+		"gossip.keys": "MDEyMzQ1Njc4OWFiY2RlZg==", "gossip.label": "other",
 	}[k.Name]
 }
 

@@ -31,6 +31,7 @@ type served struct {
 	DataDir   string   `json:"data_dir"`
 	Cluster   string   `json:"cluster_id"`
 	Broker    int32    `json:"broker_id"`
+	Peer      string   `json:"peer,omitempty"` // address for other brokers
 	Metrics   string   `json:"metrics,omitempty"`
 	ReadyMs   int64    `json:"ready_ms"`
 	Version   string   `json:"version"`
@@ -48,7 +49,9 @@ func newServe(s *session) *cobra.Command {
 			"SIGTERM or SIGINT stops the broker in order; a second one ends it at once, and the next start recovers.\n" +
 			"Exit codes: 0 stopped in order, 1 it could not start or go on, 2 the configuration is wrong, 3 a bug, 130 second signal.",
 		Example: "  troupe serve\n  troupe serve --config /etc/troupe.yaml -X log.retention.hours=48\n" +
-			"  troupe serve --listen 0.0.0.0:9092 --advertise broker-1.example.com:9092",
+			"  troupe serve --listen 0.0.0.0:9092 --advertise broker-1.example.com:9092\n" +
+			"  troupe serve --broker-id 1 --listen 10.0.0.11:9092 --peer-listen 10.0.0.11:9094 --insecure \\\n" +
+			"    --join 10.0.0.11:9094,10.0.0.12:9094,10.0.0.13:9094 --bootstrap-expect 3",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			began := time.Now()
 			loaded, values, err := o.load(s)
@@ -89,6 +92,9 @@ func (s *session) serve(ctx context.Context, loaded *settings.Loaded, values *co
 	for _, door := range openDoors(values.Listeners) {
 		log.Warn().Msg("clients are not authenticated: whoever reaches " + door + " can read, write and delete")
 	}
+	if values.Peer.Exposed() {
+		log.Warn().Msg("--insecure: whoever reaches the peer port " + values.Peer.Listen + " can speak as a broker")
+	}
 	watch, err := startMonitor(ctx, values.MetricsListen)
 	if err != nil {
 		return err
@@ -100,7 +106,7 @@ func (s *session) serve(ctx context.Context, loaded *settings.Loaded, values *co
 	system := newSystem(log, values.DataDir)
 	b, err := broker.Start(broker.Options{Static: loaded.Static, Actors: loaded.Actors, ActorSettings: loaded.ActorSettings}, broker.World{
 		FS: store.OS(), System: system, Rand: rand.Reader, Log: log, BuildVersion: buildVersion(),
-		Background: jobs.do, Pause: time.Sleep, Listen: broker.ListenTCP,
+		Background: jobs.do, Pause: time.Sleep, Listen: broker.ListenTCP, ListenPeers: broker.ListenPeers,
 	})
 	if err != nil {
 		return errors.Join(startFailure(actorFailure(err, loaded)), shutDown(system))
@@ -160,15 +166,18 @@ func shutDown(system *runtime.System) error {
 func (s *session) announce(b *broker.Broker, values *config.BrokerValues, watch *monitor, began time.Time) error {
 	ready := served{
 		DataDir: values.DataDir, Cluster: string(b.ClusterID()), Broker: values.BrokerID,
-		ReadyMs: time.Since(began).Milliseconds(), Version: buildVersion(),
+		ReadyMs: time.Since(began).Milliseconds(), Version: buildVersion(), Peer: b.PeerAddress(),
 	}
 	for _, a := range b.Addresses() {
 		ready.Listeners = append(ready.Listeners, a.String())
 	}
-	metrics := ""
+	also := ""
+	if ready.Peer != "" {
+		also = ", peers at " + ready.Peer
+	}
 	if watch != nil {
 		ready.Metrics = watch.Address.String()
-		metrics = ", metrics at http://" + ready.Metrics + "/metrics"
+		also += ", metrics at http://" + ready.Metrics + "/metrics"
 	}
 	if s.format != formatText {
 		if err := s.showLine(ready); err != nil {
@@ -177,7 +186,7 @@ func (s *session) announce(b *broker.Broker, values *config.BrokerValues, watch 
 		return wrapStdout(s.flush())
 	}
 	_, err := fmt.Fprintf(s.out, "troupe %s listens on %s, data in %s, cluster %s, broker %d%s, ready in %d ms\n",
-		ready.Version, strings.Join(ready.Listeners, ", "), ready.DataDir, ready.Cluster, ready.Broker, metrics, ready.ReadyMs)
+		ready.Version, strings.Join(ready.Listeners, ", "), ready.DataDir, ready.Cluster, ready.Broker, also, ready.ReadyMs)
 	if err != nil {
 		return wrapStdout(err)
 	}
@@ -215,7 +224,7 @@ func startFailure(err error) error {
 		return &failure{Code: m[1], What: m[2], Exit: exitFailed, cause: err}
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "listen" {
-		return fail(codeListen, "is another broker running? --listen HOST:PORT takes another address", "%w", err)
+		return fail(codeListen, "is another broker running? --listen HOST:PORT, --peer-listen HOST:PORT take another address", "%w", err)
 	}
 	return fail(codeStart, "", "the broker cannot start: %w", err)
 }

@@ -18,17 +18,18 @@ type serveOptions struct {
 	cmd   *cobra.Command
 }
 
-// aliases are the flags that stand for a key. The later ones are a cluster's: they are taken as far as they mean
-// something for one broker, and the tables refuse the rest with words.
+// aliases are the flags that stand for a key.
 var aliases = []struct{ flag, key, value, help string }{
 	{"listen", "listeners", "HOST:PORT", "address for clients"},
 	{"advertise", "advertised.listeners", "HOST:PORT", "address that clients are told to connect to"},
 	{"data-dir", "log.dirs", "DIR", "data directory"},
 	{"broker-id", "node.id", "N", "number of this broker in its cluster"},
-	{"rack", "broker.rack", "NAME", "rack that clients are told this broker is in"},
-	{"peer-listen", "peer.listen", "HOST:PORT", "address for other brokers"},
-	{"join", "join", "HOST:PORT", "brokers of the cluster to join"},
-	{"bootstrap-expect", "bootstrap.expect", "N", "number of brokers that form the cluster"},
+	{"rack", "broker.rack", "NAME", "rack that this broker is in"},
+	{"peer-listen", "peer.listen", "HOST:PORT", "address for other brokers, TCP and UDP"},
+	{"peer-advertise", "peer.advertise", "HOST:PORT", "address that other brokers are told to connect to"},
+	{"join", "join", "HOST:PORT", "peer addresses of brokers of the cluster, separated by commas"},
+	{"bootstrap-expect", "bootstrap.expect", "N", "number of brokers that found the cluster: 1, 3 or 5"},
+	{"insecure", "peer.insecure", "", "open the peer port to others than this machine without keys"},
 }
 
 // register adds the flags to a command.
@@ -41,8 +42,9 @@ func (o *serveOptions) register(cmd *cobra.Command) {
 			panic("serve: the flag --" + a.flag + " stands for " + a.key + ", which is no key")
 		}
 		what := "key " + a.key + ", default " + shownDefault(key)
-		if key.Class == config.Refused {
-			what = "key " + a.key + ", refused: " + key.Reason
+		if key.Type == config.Bool {
+			flags.Bool(a.flag, false, fmt.Sprintf("%s (%s)", a.help, what))
+			continue
 		}
 		flags.String(a.flag, "", fmt.Sprintf("%s, `%s` (%s)", a.help, a.value, what))
 	}
@@ -59,7 +61,10 @@ func shownDefault(key *config.Key) string {
 	if key.Name == "log.dirs" { // the plural wins where both are set, and the singular has the default
 		key, _ = config.Broker().Lookup("log.dir")
 	}
-	if key.Null || key.Default == "" {
+	switch {
+	case key.Name == "bootstrap.expect":
+		return "1; none with --join"
+	case key.Null || key.Default == "":
 		return "none"
 	}
 	return key.Default
@@ -89,9 +94,7 @@ func (o *serveOptions) load(s *session) (*settings.Loaded, config.BrokerValues, 
 	}
 	for _, a := range aliases {
 		if o.cmd.Flags().Changed(a.flag) {
-			text, err := o.cmd.Flags().GetString(a.flag)
-			must(err)
-			from.Flags = append(from.Flags, config.Given{Name: a.key, Value: text, Where: "flag --" + a.flag})
+			from.Flags = append(from.Flags, config.Given{Name: a.key, Value: o.cmd.Flags().Lookup(a.flag).Value.String(), Where: "flag --" + a.flag})
 		}
 	}
 	for _, pair := range o.pairs {
