@@ -343,14 +343,19 @@ func (c *coordinatorActor) wake() ident.Instant {
 // the log cannot be taken back out of it.
 func (c *coordinatorActor) fail(t *runtime.Turn, code wire.ErrorCode) {
 	c.drop(t, code)
-	again := c.failed != 0 && c.now.Mono-c.failed < groupCalm
-	c.failed = c.now.Mono
-	if !again {
+	if !c.repeats() {
 		c.begin(t)
 		return
 	}
 	c.state = coordinatorFailed
 	c.retry = c.now.Mono + groupRetry
+}
+
+// repeats notes an error, and tells whether it has not been long since the last one.
+func (c *coordinatorActor) repeats() bool {
+	before := c.failed
+	c.failed = c.now.Mono
+	return before != 0 && c.now.Mono-before < groupCalm
 }
 
 // drop forgets the shard, with everything that was not committed. Whoever waits is told to ask again.

@@ -123,3 +123,17 @@ func TestWhatWaitsForOthersIsCountedAndLetGo(t *testing.T) {
 		t.Errorf("a join counts %d bytes", n)
 	}
 }
+
+// A shard that is dropped is loaded again at once; only errors that follow each other make its members wait.
+func TestOnlyErrorsThatRepeatAreWaitedFor(t *testing.T) {
+	c := &coordinatorActor{}
+	for _, step := range []struct {
+		seconds ident.Instant
+		repeats bool
+	}{{100, false}, {101, true}, {110, true}, {121, false}, {130, true}} {
+		c.now.Mono = step.seconds * 1000 * millisecond
+		if got := c.repeats(); got != step.repeats {
+			t.Errorf("at %d s an error repeats: %v", step.seconds, got)
+		}
+	}
+}
