@@ -246,6 +246,10 @@ func (m *Machine) Tick(now Now, out *Out) {
 // Role tells what this broker is to the partition now.
 func (m *Machine) Role() Role { return m.role }
 
+// Leader is the leader by the last Become that was applied, to whom a follower speaks;
+// ident.NoBroker: there is none.
+func (m *Machine) Leader() ident.BrokerID { return m.leader }
+
 // LeaderEpoch is the epoch of the last Become that was applied, or
 // ident.NoLeaderEpoch.
 func (m *Machine) LeaderEpoch() ident.LeaderEpoch { return m.leaderEpoch }

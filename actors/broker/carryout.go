@@ -21,12 +21,15 @@ func (p *partitionActor) carryOut(t *runtime.Turn) {
 	if o.Flush && !p.lost {
 		p.askFlush(t)
 	}
-	// Proposals to change the ISR, and what brokers say to each other, arise only with followers, of which there are none yet.
+	for i := range o.Propose {
+		_ = t.Send(p.shared.isr, &wishISR{replica: p.replica, proposal: o.Propose[i]}) // gone only when the broker stops
+	}
 	for p.replied < len(o.Reply) { // counted in p: after a fault the next call goes on behind the one that had it
 		r := &o.Reply[p.replied]
 		p.replied++
 		p.reply(t, r)
 	}
+	p.speak(t)
 	for _, a := range o.Arm {
 		p.arm(t, a)
 	}
@@ -41,11 +44,32 @@ func (p *partitionActor) carryOut(t *runtime.Turn) {
 	}
 }
 
+// speak says to the leader, or the followers, what there is to say. Of several reports only the last counts.
+func (p *partitionActor) speak(t *runtime.Turn) {
+	o := &p.out
+	for i := range o.Withdraw {
+		p.takeBack(t, o.Withdraw[i])
+	}
+	for i := range o.Ask {
+		p.inquire(t, &o.Ask[i])
+	}
+	if n := len(o.Report); n > 0 {
+		p.report(t, &o.Report[n-1])
+	}
+	for i := range o.Watermark {
+		p.mark(t, &o.Watermark[i])
+	}
+}
+
 // persist changes the log.
 func (p *partitionActor) persist(t *runtime.Turn, w *partition.Write) {
 	switch w.Kind {
 	case partition.WriteBatch:
 		p.writeBatch(t, w)
+	case partition.WriteReplica:
+		p.writeReplica(t)
+	case partition.WriteTruncate, partition.WriteRestart:
+		p.cut(t, w)
 	case partition.WriteEpoch:
 		p.file.AssignEpoch(w.LeaderEpoch, w.Offset)
 	case partition.WriteEpochsCut:
@@ -73,7 +97,7 @@ func (p *partitionActor) writeBatch(t *runtime.Turn, w *partition.Write) {
 	err := p.file.Append(batch, p.now.Wall)
 	p.writing = false
 	if err != nil {
-		p.failed.Code = wire.KafkaStorageError
+		p.failed.Code, p.failed.Written = wire.KafkaStorageError, 0
 		p.machine.Step(p.now, &p.failed, &p.out)
 		if !store.IsRetriable(err) {
 			p.fail(t, err)
@@ -104,6 +128,8 @@ func (p *partitionActor) reply(t *runtime.Turn, r *partition.Reply) {
 		p.replyFetch(t, m, r)
 	case *groupRead:
 		p.replyGroups(t, m, r)
+	case *followerAsk:
+		p.replyAsk(t, m, r)
 	case *question:
 		p.replyQuestion(t, m, r)
 	}
@@ -191,6 +217,23 @@ func (p *partitionActor) note(t *runtime.Turn, n partition.Note) {
 		p.shared.sampled.warn(codeFetchFull, p.replica, "too many fetches wait; one was answered early")
 	case partition.NoteProducerEvicted:
 		p.shared.sampled.warn(codeProducersFull, p.replica, "too many idempotent producers; the quietest was forgotten")
+	case partition.NoteISRShrinks:
+		p.shared.metrics.isr.shrinks.Add(1)
+		p.log.Info().Int64("epoch", int64(n.LeaderEpoch)).Int32("members", n.Count).Msg("replicas that have been behind for too long are proposed to leave the ISR")
+	case partition.NoteISRExpands:
+		p.shared.metrics.isr.expands.Add(1)
+		p.log.Info().Int64("epoch", int64(n.LeaderEpoch)).Int32("members", n.Count).Msg("replicas that have caught up are proposed to join the ISR")
+	case partition.NoteTruncating:
+		p.log.Info().Int64("epoch", int64(n.LeaderEpoch)).Int64("offset", int64(n.Offset)).Msg("truncating what the leader does not have")
+	case partition.NoteStartingAnew:
+		p.log.Warn().Int64("epoch", int64(n.LeaderEpoch)).Int64("offset", int64(n.Offset)).Msg("beginning the log anew where the leader's log begins")
+	case partition.NoteTruncatedCommitted:
+		p.log.Error().Int64("epoch", int64(n.LeaderEpoch)).Int64("offset", int64(n.Offset)).
+			Msg(codeCommittedCut + ": the leader lacks records that were committed here, up to this offset; this replica gives them up")
+	case partition.NoteSyncHung:
+		p.log.Error().Int64("epoch", int64(n.LeaderEpoch)).Msg(codeSyncHung + ": a sync of this log has hung for replica.lag.time.max.ms; another replica should lead")
+	case partition.NoteBadAnswer:
+		p.shared.sampled.warn(codeBadAnswer, p.replica, "the leader sent an answer that no leader gives; it was ignored")
 	default: // the others are for transcripts
 	}
 	p.shared.facts.partition(t, p.replica, n)

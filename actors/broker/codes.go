@@ -9,10 +9,13 @@ const (
 	codeGroupLoad      = "TRP-2105" // the groups of a partition cannot be loaded
 	codeGroupAppend    = "TRP-2106" // group records could not be committed
 	codeGroupRecord    = "TRP-2107" // a group record cannot be read
+	codeReplicaDamage  = "TRP-2108" // damaged records came from a leader
+	codeCommittedCut   = "TRP-2109" // a replica gave up committed records
+	codeSyncHung       = "TRP-2110" // a sync of a log hangs
+	codeBadAnswer      = "TRP-2111" // a leader's answer that makes no sense
 	codeMetadataLost   = "TRP-4101" // the metadata log is missing or cannot be written
 	codeUnclean        = "TRP-4102" // a leader that may miss records
 	codeRegistration   = "TRP-4103" // the controller refuses the broker
-	codeAlone          = "TRP-4104" // a broker of a cluster was started without a peer port
 	codeSilentRefusal  = "TRP-3101" // an acks=0 write was refused
 	codeStalledRead    = "TRP-3102" // a request stopped arriving while others wait for memory
 	codeStalledWrite   = "TRP-3103" // the peer takes no answer

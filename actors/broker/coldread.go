@@ -77,10 +77,11 @@ func (p *partitionActor) readOnceMore(t *runtime.Turn, f *fetchRead) {
 	p.carryOut(t) // the log may have failed
 }
 
-// lookUp reads from a log that is on loan: for a read of a client or a coordinator, or to learn which segments are due, or dirty.
+// lookUp reads from a log that is on loan: for a client, a coordinator or a follower, or to learn which segments are due, or dirty.
 type lookUp struct {
 	file *store.Log
 	back found
+	most int          // bytes that a follower gets
 	wall ident.Millis // when it is not for a read
 	high ident.Offset
 }
@@ -108,6 +109,9 @@ func (j *lookUp) do(t *runtime.Turn) {
 	case j.back.groups != nil:
 		g := j.back.groups
 		j.back.region, j.back.err = j.file.Read(g.from, g.upTo, int(g.command.BytesMax), true)
+	case j.back.asked != nil:
+		a := j.back.asked
+		j.back.region, j.back.err = j.file.Read(a.from, a.upTo, j.most, true)
 	case j.back.look != nil || j.back.clean != nil:
 		_, j.back.err = j.file.Cleanable(j.wall, j.high)
 	default:
@@ -121,7 +125,8 @@ type found struct {
 	err    error
 	read   *fetchRead   // nil: for no read of a client
 	groups *groupRead   // nil: for none of a coordinator
-	region store.Region // of either
+	asked  *followerAsk // nil: for none of a follower
+	region store.Region // of any of them
 	look   *cleanLook   // nil: for no look of the cleaner
 	clean  *cleanJob    // nil: for no run of it
 	// replica is who lent the log, when it was for no client; nil: nothing was done with it.
@@ -139,6 +144,8 @@ func (m *found) Reject(err error) {
 		m.read.Reject(err)
 	case m.groups != nil:
 		m.groups.Reject(err)
+	case m.asked != nil:
+		m.asked.Reject(err)
 	case m.look != nil:
 		m.look.Reject(err)
 	case m.clean != nil:
@@ -165,6 +172,8 @@ func (p *partitionActor) returned(t *runtime.Turn, m *found) {
 		}
 	case m.groups != nil:
 		p.tookGroups(t, m.groups, m.region, m.err)
+	case m.asked != nil:
+		p.tookForFollower(t, m.asked, m.region, m.err)
 	case m.look != nil:
 		p.looked(t, m.look, m.err)
 	case m.clean != nil:

@@ -62,13 +62,13 @@ func (j *deleteLog) do(t *runtime.Turn) {
 	_ = t.Send(j.replica.ref, &removed{err: j.replica.dir.store.DeleteLog(j.file)})
 }
 
-// remove ends the replica because its topic was deleted.
-func (p *partitionActor) remove(t *runtime.Turn) {
+// remove ends the replica because its topic was deleted, or the partition is kept elsewhere.
+func (p *partitionActor) remove(t *runtime.Turn, code wire.ErrorCode) {
 	if p.machine == nil {
 		t.Stop() // an offline log is found, and removed, at the next start
 		return
 	}
-	p.refusal = wire.UnknownTopicOrPartition
+	p.refusal = code
 	p.machine.Step(p.now, &partition.Stop{Code: p.refusal}, &p.out)
 	p.carryOut(t)
 	p.stopCleaning()

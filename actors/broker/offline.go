@@ -74,6 +74,9 @@ func (p *partitionActor) Faulted(t *runtime.Turn, _ runtime.Fault, batch []runti
 			batch[i] = nil // answered
 		}
 	}
+	if a, ok := p.current.(*leaderAnswer); ok {
+		a.done()
+	}
 	p.current, p.id = nil, 0
 	return true
 }

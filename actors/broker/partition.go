@@ -29,7 +29,8 @@ type partitionActor struct {
 	become    *partition.Become // the newest one
 	held      bool              // the log of a deleted topic of this name has to go first
 	opening   bool              // the log is being opened
-	lent      bool              // the log is on loan to a search
+	lent      bool              // the log is on loan to a search, or to be truncated
+	cutting   bool              // it is on loan to be truncated
 	waiting   []runtime.Message // for the log
 	refuseAll error             // why the log is not to be used, when it comes
 
@@ -47,6 +48,9 @@ type partitionActor struct {
 	id      ident.RequestID // of current; 0: it has been answered
 	parked  map[ident.RequestID]runtime.Message
 
+	followers []*linkInfo     // by which each follower that asks has asked last
+	asks      ident.RequestID // of followers, so far
+
 	segments  int             // of the log, to see it roll
 	dirty     bool            // the flusher was asked and has not come yet
 	unready   bool            // Root waits to hear that this replica is as durable as its mark says
@@ -63,7 +67,7 @@ type partitionActor struct {
 	configure partition.Configure
 }
 
-// Messages of a partition, besides produceWrite, fetchRead, unpark, question, groupWrite and groupRead.
+// Messages of a partition, besides produceWrite, fetchRead, unpark, question, groupWrite, groupRead, and those of other brokers (replicalinks.go).
 type (
 	// becomePartition is the partition's newest record in the metadata, or another registration of one of its replicas.
 	becomePartition struct{ command *partition.Become }
@@ -71,8 +75,8 @@ type (
 	configurePartition struct{ settings topicSettings }
 	// takeOffline ends the service of a replica whose directory is lost.
 	takeOffline struct{ reason error }
-	// removePartition deletes the replica and all its records.
-	removePartition struct{}
+	// removePartition deletes the replica and all its records, because its topic was deleted, or the partition is kept elsewhere.
+	removePartition struct{ code wire.ErrorCode }
 	// removed tells that the log is gone.
 	removed struct{ err error }
 	// closePartition closes the log for a clean stop. done is told, once.
@@ -143,6 +147,14 @@ func (p *partitionActor) take(t *runtime.Turn, m runtime.Message) {
 	case *found:
 		p.returned(t, m)
 		return
+	case *logCut:
+		p.wasCut(t, m)
+		return
+	case *beginShare:
+		if p.cutting {
+			p.passRound(t, m)
+			return
+		}
 	}
 	if p.opening || p.lent || p.unready && asks(m) {
 		p.wait(m)
@@ -161,6 +173,24 @@ func (p *partitionActor) take(t *runtime.Turn, m runtime.Message) {
 		p.readOnceMore(t, m.read)
 	case *groupsAgain:
 		p.readGroupsAgain(t, m.read)
+	case *followerAsk:
+		p.asked(t, m)
+	case *asksAgain:
+		p.readForFollowerAgain(t, m.ask)
+	case *followerProgress:
+		p.step(t, &m.command)
+		followerProgresses.Put(m)
+	case *withdrawn:
+		if !m.link.voided.Load() {
+			p.step(t, &m.command)
+		}
+	case *leaderAnswer:
+		p.answered(t, m)
+	case *leaderMark:
+		p.step(t, &m.command)
+		leaderMarks.Put(m)
+	case *linkChanged:
+		p.linked(t, m)
 	case *unsound:
 		p.condemn(t, m.OffsetRange)
 	case *unpark:
@@ -178,7 +208,7 @@ func (p *partitionActor) take(t *runtime.Turn, m runtime.Message) {
 	case *strictMarked:
 		p.marked(t, m)
 	case *removePartition:
-		p.remove(t)
+		p.remove(t, m.code)
 	case *removed:
 		p.removedLog(t, m)
 	case *closePartition:
@@ -215,11 +245,9 @@ func (p *partitionActor) signalled(t *runtime.Turn, m signal) {
 
 // wait keeps a message until the log can be used again. The mailbox does not bound what it has handed over, so this does.
 func (p *partitionActor) wait(m runtime.Message) {
-	if len(p.waiting) >= waitersMax {
-		if r, ok := m.(runtime.Rejecter); ok {
-			r.Reject(runtime.ErrFull)
-			return
-		}
+	if r, ok := m.(runtime.Rejecter); ok && len(p.waiting) >= waitersMax {
+		r.Reject(runtime.ErrFull)
+		return
 	}
 	p.waiting = append(p.waiting, m)
 }

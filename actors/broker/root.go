@@ -9,7 +9,6 @@ import (
 	"github.com/troupe-broker/troupe/actors/runtime"
 	"github.com/troupe-broker/troupe/cluster"
 	"github.com/troupe-broker/troupe/cluster/config"
-	"github.com/troupe-broker/troupe/partition"
 	"github.com/troupe-broker/troupe/store"
 	"github.com/troupe-broker/troupe/wire/ident"
 )
@@ -36,6 +35,10 @@ type rootActor struct {
 	current  bool           // caught up: what changes now is news
 	image    *cluster.Image // newest, while not current
 	world    *groupsWorld   // what coordinators know; nil: there were none yet
+
+	followed map[ident.BrokerID]int      // replicas here by their leader elsewhere
+	moved    map[ident.BrokerID]struct{} // leaders whose number has changed
+	lives    uint64                      // replicas that had to wait for one of their name, so far
 }
 
 // Messages of Root.
@@ -49,7 +52,7 @@ type (
 	}
 	// metadataLost tells that the metadata log cannot be written.
 	metadataLost struct{ reason error }
-	// caughtUp tells that the image holds all that was committed before this start.
+	// caughtUp tells that this run is registered.
 	caughtUp struct{}
 )
 
@@ -60,11 +63,18 @@ func (*metadataLost) Bytes() int  { return 0 }
 func (*caughtUp) Bytes() int      { return 0 }
 
 // Started implements runtime.Starter.
-func (r *rootActor) Started(*runtime.Turn) {
+func (r *rootActor) Started(t *runtime.Turn) {
 	r.unready = make(map[*replica]struct{})
 	r.removing = make(map[ident.TopicPartition]*replica)
 	r.leftover = make(map[ident.TopicPartition]bool)
 	r.held = make(map[ident.TopicPartition]*replica)
+	r.followed = make(map[ident.BrokerID]int)
+	r.moved = make(map[ident.BrokerID]struct{})
+	ref, err := t.Spawn(cast("isr", "isr", &isrActor{shared: r.shared, log: r.log}))
+	if err != nil {
+		panic("broker: the actor of the ISRs could not be spawned: " + err.Error())
+	}
+	r.shared.isr = ref
 }
 
 // Turn implements runtime.Behaviour.
@@ -78,6 +88,8 @@ func (r *rootActor) Turn(t *runtime.Turn, batch []runtime.Message) {
 			r.tellReadiness(t)
 		case *caughtUp:
 			r.catchUp(t)
+		case *linkChanged:
+			r.linked(t, m)
 		case *leftoverGone:
 			delete(r.leftover, m.tp)
 			r.vacated(t, m.tp)
@@ -96,6 +108,7 @@ func (r *rootActor) Turn(t *runtime.Turn, batch []runtime.Message) {
 func (r *rootActor) apply(t *runtime.Turn, c *committed) {
 	if !r.current {
 		r.image = c.image
+		r.catchUp(t)
 		r.tellApplied(t)
 		return
 	}
@@ -123,10 +136,12 @@ func (r *rootActor) apply(t *runtime.Turn, c *committed) {
 			r.changePartition(t, c.image, pd)
 		}
 	}
+	r.registered(t, c.image, d.Brokers)
 	if r.world != nil {
 		r.tellCoordinators(t, c.image, d)
 	}
 	r.publish()
+	r.connect()
 	r.tellApplied(t)
 }
 
@@ -143,12 +158,16 @@ func (r *rootActor) publish() {
 	}
 }
 
-// catchUp begins service: the newest image, and it alone, says which partitions are here. A broker that registers again has caught up before.
+// catchUp begins service when the image has this run's registration: then it is as new as whatever was committed before, and it alone says which partitions
+// are here. A broker that registers again has caught up before.
 func (r *rootActor) catchUp(t *runtime.Turn) {
-	if r.current {
+	if r.current || r.image == nil {
 		return
 	}
 	image := r.image
+	if b, ok := image.Broker(r.shared.identity.Broker); !ok || b.Incarnation != r.shared.identity.Incarnation {
+		return
+	}
 	r.current, r.image = true, nil
 	r.removeLeftovers(t, image)
 	r.reconfigure(t, image)
@@ -156,6 +175,7 @@ func (r *rootActor) catchUp(t *runtime.Turn) {
 		r.putTopic(t, image, topic, nil)
 	}
 	r.publish()
+	r.connect()
 	r.tellReadiness(t)
 }
 
@@ -221,118 +241,8 @@ func (r *rootActor) reconfigure(t *runtime.Turn, image *cluster.Image) {
 	}
 }
 
-// changePartition tells a replica of its partition's new record.
-func (r *rootActor) changePartition(t *runtime.Turn, image *cluster.Image, d cluster.PartitionDelta) {
-	table := r.edit()
-	old := table.byID[d.Topic.ID]
-	if old == nil {
-		return
-	}
-	e := *old
-	e.image = d.Topic
-	table.put(&e)
-	rep := e.replicas[d.Partition]
-	if rep == nil {
-		return
-	}
-	_ = t.Send(rep.ref, &becomePartition{command: r.becomeOf(image, d.To)}) // one that has stopped leads nothing
-	if rep.coordinator != nil && (d.From.Leader != d.To.Leader || d.From.LeaderEpoch != d.To.LeaderEpoch) {
-		_ = t.Send(rep.coordinator, &leadPartition{leading: d.To.Leader == r.shared.identity.Broker}) // the same
-	}
-}
-
-// removeTopic deletes a topic with all that is kept of it here.
-func (r *rootActor) removeTopic(t *runtime.Turn, topic *cluster.Topic) {
-	table := r.edit()
-	e := table.byID[topic.ID]
-	if e == nil {
-		return
-	}
-	table.remove(e)
-	for _, rep := range e.replicas {
-		if rep == nil {
-			continue
-		}
-		delete(r.unready, rep)
-		if rep.coordinator != nil {
-			rep.coordinator.Stop()
-		}
-		if r.held[rep.tp] == rep {
-			delete(r.held, rep.tp)
-			rep.ref.Stop() // it never opened its log
-			continue
-		}
-		r.removing[rep.tp] = rep
-		_ = t.Send(rep.ref, &removePartition{}) // one that has stopped is removed at the next start
-	}
-	r.tellReadiness(t)
-}
-
-// spawn starts the replica of a partition.
-func (r *rootActor) spawn(t *runtime.Turn, image *cluster.Image, topic *cluster.Topic, number int32, s topicSettings) *replica {
-	rep := &replica{tp: ident.TopicPartition{Topic: topic.Name, Partition: number}, id: topic.ID, dir: r.shared.directories[0]}
-	b := &partitionActor{
-		replica: rep, shared: r.shared, root: t.Self(), settings: s, become: r.becomeOf(image, topic.Partitions[number]),
-		log: r.log.With().Str("topic", topic.Name).Int32("partition", number).Logger(),
-	}
-	switch {
-	case r.blamed[rep.tp]:
-		b.refuseAll = errBlamed
-	case rep.dir.store.Offline() != nil:
-		b.refuseAll = rep.dir.store.Offline()
-	}
-	name := rep.tp.String()
-	if r.removing[rep.tp] != nil || r.leftover[rep.tp] {
-		b.held = true
-		r.held[rep.tp] = rep
-		name += ":" + topic.ID.String()
-	}
-	spec := cast("partition", name, b)
-	spec.PanicOnFault = true
-	// The credit pool bounds the requests; the mailbox only has to hold what it lets through.
-	spec.CountMax, spec.BytesMax = 1<<16, int(2*r.shared.credit.size)
-	ref, err := t.Spawn(spec)
-	if err != nil {
-		panic("broker: a partition could not be spawned: " + err.Error())
-	}
-	rep.ref = ref
-	r.unready[rep] = struct{}{}
-	if topic.Name == cluster.OffsetsTopic {
-		r.spawnCoordinator(t, image, topic, rep)
-	}
-	return rep
-}
-
 // errBlamed is why a replica that crashed the broker again and again is left alone.
 var errBlamed = errors.New(codeBlamed + ": the broker crashed three times within ten minutes in this replica; it starts offline, the others serve")
-
-// becomeOf makes the command for a partition's record.
-func (r *rootActor) becomeOf(image *cluster.Image, p *cluster.Partition) *partition.Become {
-	c := &partition.Become{Leader: p.Leader, LeaderEpoch: p.LeaderEpoch, PartitionEpoch: p.Epoch, ISR: p.ISR, Strict: p.Strict}
-	for i, id := range p.Replicas {
-		rep := partition.Replica{Broker: id, BrokerEpoch: ident.NoBrokerEpoch}
-		if b, ok := image.Broker(id); ok {
-			rep.BrokerEpoch = b.Epoch
-		}
-		if i < len(p.Directories) {
-			rep.Directory = p.Directories[i]
-		}
-		c.Replicas = append(c.Replicas, rep)
-	}
-	return c
-}
-
-// Terminated implements runtime.Watcher: a deleted replica is gone, so that another of its name may open its log.
-func (r *rootActor) Terminated(t *runtime.Turn, who *runtime.Ref) {
-	for tp, rep := range r.removing {
-		if rep.ref != who {
-			continue
-		}
-		delete(r.removing, tp)
-		r.vacated(t, tp)
-		return
-	}
-}
 
 // loseDirectory takes all replicas of a directory offline. Without a directory there is no broker.
 func (r *rootActor) loseDirectory(t *runtime.Turn, m *directoryLost) {
@@ -365,59 +275,4 @@ func (r *rootActor) tellReadiness(t *runtime.Turn) {
 		}
 	}
 	_ = t.Send(r.lifecycle, &readiness{unready: n}) // gone only when the broker stops
-}
-
-// removeLeftovers deletes what is kept of topics that were deleted while the broker was down. A topic that has the name now waits for that.
-func (r *rootActor) removeLeftovers(t *runtime.Turn, image *cluster.Image) {
-	self := r.shared.identity.Broker
-	for _, d := range r.shared.directories {
-		for _, l := range d.opened.Logs {
-			topic, ok := image.TopicByID(l.Topic)
-			if ok && topic.Name == l.Partition.Topic && int(l.Partition.Partition) < len(topic.Partitions) && topic.Partitions[l.Partition.Partition].HasReplica(self) {
-				continue
-			}
-			r.log.Info().Str("topic", l.Partition.Topic).Int32("partition", l.Partition.Partition).Msg("deleting what is left of a deleted topic")
-			r.leftover[l.Partition] = true
-			_ = d.recovery.give(t, &deleteLeftover{dir: d, log: l, logger: r.log, root: t.Self()}) // Reject says so
-		}
-	}
-}
-
-// vacated lets the next replica of a name open its log: what was in its place is gone.
-func (r *rootActor) vacated(t *runtime.Turn, tp ident.TopicPartition) {
-	if next := r.held[tp]; next != nil {
-		delete(r.held, tp)
-		_ = t.Send(next.ref, signalOpen) // it was removed meanwhile
-	}
-}
-
-// deleteLeftover removes the log of a topic that does not exist, on the recovery pool.
-type deleteLeftover struct {
-	dir    *dataDir
-	log    store.LogDir
-	logger zerolog.Logger
-	root   *runtime.Ref
-}
-
-// leftoverGone tells that it is done, or was tried.
-type leftoverGone struct{ tp ident.TopicPartition }
-
-// Bytes implements runtime.Message.
-func (*deleteLeftover) Bytes() int { return 0 }
-func (*leftoverGone) Bytes() int   { return 0 }
-
-// Reject implements runtime.Rejecter: the next start finds it again.
-func (j *deleteLeftover) Reject(error) { _ = j.root.Post(&leftoverGone{tp: j.log.Partition}) } // Root is gone only when the broker stops
-
-// do implements job.
-func (j *deleteLeftover) do(t *runtime.Turn) {
-	_, wall := t.System().Now()
-	file, _, err := j.dir.store.OpenLog(j.log.Partition, j.log.Topic, store.DefaultLogConfig(), store.LogHooks{}, wall)
-	if err == nil {
-		err = j.dir.store.DeleteLog(file)
-	}
-	if err != nil {
-		j.logger.Warn().Err(err).Str("topic", j.log.Partition.Topic).Int32("partition", j.log.Partition.Partition).Msg("what is left of a deleted topic could not be removed")
-	}
-	_ = t.Send(j.root, &leftoverGone{tp: j.log.Partition}) // Root is gone only when the broker stops
 }

@@ -29,6 +29,14 @@ func (p *partitionActor) beginSync(t *runtime.Turn, b *beginShare) {
 	_ = t.Send(b.flusher, s) // a flusher that has stopped syncs nothing
 }
 
+// passRound takes no part in a round: the log is being truncated. When that is done it asks for one.
+func (p *partitionActor) passRound(t *runtime.Turn, b *beginShare) {
+	p.dirty = false
+	s := &p.replica.flush.share
+	*s = share{replica: p.replica}
+	_ = t.Send(b.flusher, s) // a flusher that has stopped syncs nothing
+}
+
 // syncedLog takes in the result of a round.
 func (p *partitionActor) syncedLog(t *runtime.Turn, m *synced) {
 	if p.file == nil {

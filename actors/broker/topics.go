@@ -41,6 +41,8 @@ type replica struct {
 	stats replicaStats
 
 	coordinator *runtime.Ref // of the groups that hash to it; nil but for a partition of the offsets topic
+
+	following ident.BrokerID // its leader, if that is another broker; Root's
 }
 
 // replicaStats are the counters of one replica, written in its turns and read by anybody.
@@ -51,6 +53,9 @@ type replicaStats struct {
 	fetchedBytes    atomic.Int64
 	refused         atomic.Int64
 	damagedReads    atomic.Int64
+	repliedBytes    atomic.Int64 // to followers
+	replicatedBytes atomic.Int64 // from leaders
+	damagedAnswers  atomic.Int64 // of leaders
 
 	sizeBytes atomic.Int64
 	start     atomic.Int64
