@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -107,7 +108,7 @@ func TestColdLogsAreLoadedAndCompacted(t *testing.T) {
 	cold := coldFS{coldFS{store.OS(), "__consumer_offsets"}, "state"}
 	dir := t.TempDir()
 	settings := []string{"offsets.topic.num.partitions=1", "log.cleaner.backoff.ms=20", "log.cleaner.max.compaction.lag.ms=1000"}
-	r := startOn(t, cold, dir, settings...)
+	r := startOn(t, cold, dir, append(slices.Clone(settings), "log.cleaner.threads=0")...)
 	r.compacted("state")
 	c := r.raw()
 	c.findCoordinator("g")
