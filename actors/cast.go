@@ -12,7 +12,7 @@ func init() {
 		{Name: "root", Mailbox: many, Scope: "process", Policy: exit, OnIOError: "back off", Doc: "the spawn tree; makes partitions what the metadata says"},
 		{Name: "lifecycle", Scope: "process", Policy: exit, OnIOError: "back off", Doc: "registration, heartbeats, readiness, controlled shutdown"},
 		{Name: "metadata", Mailbox: many, Scope: "process", Policy: exit, OnIOError: "none", Doc: "the published cluster.Image and those who wait for it"},
-		{Name: "controller", Mailbox: many, Scope: "process", Policy: exit, OnIOError: "step down", Doc: "cluster.Controller, active on one process"},
+		{Name: "controller", Mailbox: Mailbox{CountMax: 1 << 20, BytesMax: 256 << 20}, Scope: "process", Policy: exit, OnIOError: "step down", Doc: "cluster.Founding, then Controller or Observer; active on one process"},
 		{Name: "raftlogwriter", Mailbox: Mailbox{CountMax: 1 << 16, BytesMax: 256 << 20}, Scope: "process", Policy: exit, OnIOError: "exit", Doc: "store.RaftLog of the metadata quorum"},
 		{Name: "producerids", Mailbox: many, Scope: "process", Policy: exit, OnIOError: "none", Doc: "the block of producer ids being given out"},
 		{Name: "listener", Scope: "address", Policy: exit, OnIOError: "back off", Doc: "accept, limits of connections"},
@@ -25,6 +25,7 @@ func init() {
 		{Name: "ioworker", Mailbox: many, Scope: "goroutine of a pool", Policy: exit, OnIOError: "told to who asked", Doc: "reads of cold data; opening, closing and deleting of logs"},
 		{Name: "links", Mailbox: many, Scope: "process", Policy: exit, OnIOError: "back off", Doc: "which brokers are reached: the peer port, dialling, back-off"},
 		{Name: "link", Mailbox: Mailbox{CountMax: 1 << 20, BytesMax: 256 << 20}, Scope: "connection between brokers", Policy: halt, OnIOError: "connect again", Doc: "msgpack frames, probes, requests under way"},
+		{Name: "gossip", Mailbox: many, Scope: "process", Policy: exit, OnIOError: "back off", Doc: "memberlist: discovers brokers and suspects the dead"},
 		{Name: "facts", Scope: "process", Policy: exit, OnIOError: "none", Doc: "the facts that observers hear"},
 	} {
 		i.Kind = Core

@@ -32,7 +32,7 @@
 //	| Root          | process            | the spawn tree; makes partitions what the metadata says    | exit     | back off                      |
 //	| Lifecycle     | process            | registration, heartbeats, readiness, controlled shutdown   | exit     | back off                      |
 //	| Metadata      | process            | the published cluster.Image and those who wait for it      | exit     | none                          |
-//	| Controller    | process            | cluster.Controller, active on one process                  | exit     | step down                     |
+//	| Controller    | process            | cluster.Founding, then Controller or Observer; active on one process | exit | step down             |
 //	| RaftLogWriter | process            | store.RaftLog of the metadata quorum                       | exit     | exit                          |
 //	| ProducerIDs   | process            | the block of producer ids being given out                  | exit     | none                          |
 //	| Listener      | address            | accept, limits of connections                              | exit     | back off                      |
@@ -45,5 +45,6 @@
 //	| IOWorker      | goroutine of a pool | reads of cold data; opening, closing and deleting of logs | exit     | told to who asked             |
 //	| Links         | process            | which brokers are reached: the peer port, dialling, back-off | exit   | back off                      |
 //	| Link          | connection between brokers | msgpack frames, probes, requests under way         | halt     | connect again                 |
+//	| Gossip        | process            | memberlist: discovers brokers and suspects the dead        | exit     | back off                      |
 //	| Facts         | process            | the facts that observers hear                              | exit     | none                          |
 package actors

@@ -16,6 +16,8 @@ const (
 	codeMetadataLost   = "TRP-4101" // the metadata log is missing or cannot be written
 	codeUnclean        = "TRP-4102" // a leader that may miss records
 	codeRegistration   = "TRP-4103" // the controller refuses the broker
+	codeAlone          = "TRP-4104" // a broker of a cluster was started without a peer port
+	codeFounded        = "TRP-4105" // a promise that is kept cannot be forgotten
 	codeSilentRefusal  = "TRP-3101" // an acks=0 write was refused
 	codeStalledRead    = "TRP-3102" // a request stopped arriving while others wait for memory
 	codeStalledWrite   = "TRP-3103" // the peer takes no answer

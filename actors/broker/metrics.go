@@ -28,6 +28,8 @@ type metrics struct {
 	closed   atomic.Int64 // by this side, for a reason
 	open     atomic.Int64
 	groups   groupCounters
+	leading  atomic.Bool  // the controller is here
+	unclean  atomic.Int64 // elections of leaders that may miss records, while it was
 	isr      isrCounters
 }
 

@@ -117,6 +117,7 @@ func (b *Broker) startLinks(v *config.BrokerValues, p *peering) error {
 		self: s.self(), handler: &peerHandler{shared: s}, pace: usualPace, answerBytesMax: max(int(v.RequestBytesMax), answerBytesMin), creditBytes: creditSize(v),
 		network: newTCPPeers(b.world.System.Clock(), p.tls),
 	}
+	s.replicas = &replicaRouter{shared: s}
 	o.port = newPeerPort(p.listener, p.tls, func(c net.Conn, _ bool) { p.gossip.Offer(c) })
 	var err error
 	s.links, err = startLinks(s, b.root, o)

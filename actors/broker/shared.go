@@ -26,13 +26,19 @@ type shared struct {
 	settings atomic.Pointer[config.BrokerValues] // effective now
 	image    atomic.Pointer[cluster.Image]       // published by the metadata actor
 	topics   atomic.Pointer[topicTable]          // published by Root, ahead of the image
+	cluster  atomic.Pointer[ident.ClusterID]     // nil: this broker belongs to none yet
+	epoch    atomic.Int64                        // of this run's registration, an ident.BrokerEpoch
+
+	lease atomic.Int64 // until when, an ident.Instant; see leased
 
 	root        *runtime.Ref
 	metadata    *runtime.Ref
 	controller  *runtime.Ref
 	producerIDs *runtime.Ref
-	links       *links // nil: this broker has no peer port
+	links       *links       // nil: this broker has no peer port
+	gossip      *runtime.Ref // nil: the same
 	isr         *runtime.Ref
+	replicas    replicaLinks // hears what links tell of records; nil: nobody does
 	pool        *ioPool
 	directories []*dataDir
 
@@ -52,7 +58,7 @@ type shared struct {
 // identity is who this broker is.
 type identity struct {
 	Broker      ident.BrokerID
-	Cluster     ident.ClusterID
+	Directory   ident.DirectoryID // that has the metadata log
 	Node        ident.NodeID
 	Incarnation cluster.Incarnation
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -21,12 +22,12 @@ type Seen struct {
 // History is what was read of each partition, by rising offset.
 type History map[Place][]Seen
 
-// Read reads all partitions of topics from their start to the high watermark of this moment. writers are asked what each
+// Read reads all partitions of topics from their start to the high watermark of this moment; addr may be several, separated by commas. writers are asked what each
 // value should be; another value is an error.
 func Read(ctx context.Context, addr string, topics []string, writers map[string]*Writer) (History, error) {
 	ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
 	defer cancel()
-	client, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.ConsumeTopics())
+	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(addr, ",")...), kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.ConsumeTopics())
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -52,7 +53,7 @@ func parseValue(value []byte) (name string, n int, err error) {
 // error: the broker comes back soon, and the client tries for long.
 func (w *Writer) Run(ctx context.Context, addr string) error {
 	client, err := kgo.NewClient(
-		kgo.SeedBrokers(addr),
+		kgo.SeedBrokers(strings.Split(addr, ",")...),
 		kgo.ClientID(w.Name),
 		kgo.RequiredAcks(kgo.AllISRAcks()),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),

@@ -1,0 +1,344 @@
+package broker_test
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/troupe-broker/troupe/actors/broker"
+	"github.com/troupe-broker/troupe/actors/runtime"
+	"github.com/troupe-broker/troupe/cluster/config"
+	"github.com/troupe-broker/troupe/store"
+	"github.com/troupe-broker/troupe/wire/ident"
+	"github.com/troupe-broker/troupe/wire/record"
+)
+
+// replicas are a cluster of three brokers in this process, with sockets on the loopback, at the same addresses in each of their lives.
+type replicas struct {
+	t       testing.TB
+	pairs   []string
+	dirs    [3]string
+	peers   [3]string
+	clients [3]string
+	running [3]*running
+}
+
+// freePort finds a port of the loopback that is free for TCP and UDP.
+func freePort(t testing.TB) string {
+	t.Helper()
+	l, u, err := broker.ListenPeers("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = l.Close(), u.Close() }()
+	return l.Addr().String()
+}
+
+// startReplicas founds a cluster of three brokers and waits until all serve. pairs are configs of each.
+func startReplicas(t testing.TB, pairs ...string) *replicas {
+	t.Helper()
+	c := &replicas{t: t, pairs: pairs}
+	for i := range c.dirs {
+		c.dirs[i], c.peers[i], c.clients[i] = t.TempDir(), freePort(t), freePort(t)
+	}
+	for i := range c.dirs {
+		c.begin(i)
+	}
+	for i := range c.dirs {
+		c.serving(i)
+	}
+	return c
+}
+
+// begin starts a broker and does not wait.
+func (c *replicas) begin(i int) {
+	c.t.Helper()
+	all := append([]string{
+		"log.dir=" + c.dirs[i], "listeners=PLAINTEXT://" + c.clients[i], fmt.Sprint("broker.id=", i+1), "peer.listen=" + c.peers[i],
+		"join=" + strings.Join(c.peers[:], ","), "bootstrap.expect=3", "offsets.topic.num.partitions=3",
+	}, c.pairs...)
+	var set []config.Entry
+	for _, p := range all {
+		name, value, _ := strings.Cut(p, "=")
+		set = append(set, config.Entry{Name: name, Value: value})
+	}
+	log := zerolog.New(zerolog.NewTestWriter(c.t)).Level(zerolog.ErrorLevel).With().Int("on", i+1).Logger()
+	if os.Getenv("TROUPE_TEST_LOG") != "" {
+		log = log.Level(zerolog.DebugLevel).With().Timestamp().Logger()
+	}
+	sys := runtime.NewSystem(runtime.Options{Log: log, OnBug: func(b *runtime.Blame) { c.t.Errorf("a bug: %v\n%s", b, b.Stack) }})
+	b, err := broker.Start(broker.Options{Static: config.SetOf(set...)}, broker.World{
+		FS: store.OS(), System: sys, Rand: rand.Reader, Log: log, BuildVersion: "test", Listen: broker.ListenTCP, ListenPeers: broker.ListenPeers,
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	r := &running{Broker: b, t: c.t, dir: c.dirs[i], sys: sys, addr: c.clients[i]}
+	c.running[i] = r
+	c.t.Cleanup(func() {
+		r.harmed = true // who is alone at the end can tell no controller that it leaves
+		r.stop()
+	})
+}
+
+// serving waits until a broker serves.
+func (c *replicas) serving(i int) {
+	c.t.Helper()
+	select {
+	case <-c.running[i].Serving():
+	case <-time.After(30 * time.Second):
+		c.t.Fatalf("broker %d does not serve after 30 s", i+1)
+	}
+}
+
+// client makes a franz-go client of all of them.
+func (c *replicas) client(opts ...kgo.Opt) *kgo.Client {
+	c.t.Helper()
+	cl, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(c.clients[:]...), kgo.MetadataMinAge(50 * time.Millisecond)}, opts...)...)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(cl.Close)
+	return cl
+}
+
+// create makes a topic on all three.
+func (c *replicas) create(name string, partitions int32, configs map[string]*string) {
+	c.t.Helper()
+	admin := kadm.NewClient(c.client())
+	r, err := admin.CreateTopic(within(c.t, 20*time.Second), partitions, 3, configs, name)
+	if err != nil || r.Err != nil {
+		c.t.Fatal(err, r.Err)
+	}
+}
+
+// leader is the broker that leads a partition, from 0.
+func (c *replicas) leader(topic string, partition int32) int {
+	c.t.Helper()
+	admin := kadm.NewClient(c.client())
+	for ctx := within(c.t, 20*time.Second); ; {
+		m, err := admin.Metadata(ctx, topic)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if p, ok := m.Topics[topic].Partitions[partition]; ok && p.Leader > 0 && c.running[p.Leader-1] != nil {
+			return int(p.Leader - 1)
+		}
+	}
+}
+
+// whole waits until all replicas of a topic are in sync.
+func (c *replicas) whole(topic string) {
+	c.t.Helper()
+	admin := kadm.NewClient(c.client())
+	var last kadm.Metadata
+	for ctx := within(c.t, 40*time.Second); ctx.Err() == nil; {
+		m, err := admin.Metadata(ctx, topic)
+		if err != nil {
+			break
+		}
+		last = m
+		whole := true
+		for _, p := range m.Topics[topic].Partitions {
+			whole = whole && len(p.ISR) == 3 && p.Leader > 0
+		}
+		if whole {
+			return
+		}
+	}
+	c.t.Fatalf("the replicas of %s are not in sync: %+v", topic, last.Topics[topic].Partitions)
+}
+
+// stop stops a broker.
+func (c *replicas) stop(i int) {
+	c.t.Helper()
+	c.running[i].stop()
+	c.running[i] = nil
+}
+
+// stopAll stops all brokers. The last cannot tell a controller that it leaves.
+func (c *replicas) stopAll() {
+	c.t.Helper()
+	for i, r := range c.running {
+		if r != nil {
+			r.harmed = true
+			c.stop(i)
+		}
+	}
+}
+
+// again starts a broker again and waits until it serves.
+func (c *replicas) again(i int) {
+	c.t.Helper()
+	c.begin(i)
+	c.serving(i)
+}
+
+// batches reads what a replica has on disk, segment after segment. The broker has to be stopped.
+func (c *replicas) batches(i int, topic string, partition int) []byte {
+	c.t.Helper()
+	files, err := filepath.Glob(filepath.Join(c.dirs[i], fmt.Sprintf("%s-%d", topic, partition), "*.log"))
+	if err != nil || len(files) == 0 {
+		c.t.Fatal("no segments", err)
+	}
+	slices.Sort(files)
+	var all []byte
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		for len(b) > 0 {
+			v, rest, err := record.Split(b)
+			if err != nil {
+				break // space that was reserved
+			}
+			all, b = append(all, v...), rest
+		}
+	}
+	return all
+}
+
+// equal stops all brokers and compares the replicas of a topic.
+func (c *replicas) equal(topic string, partitions int) {
+	c.t.Helper()
+	c.whole(topic)
+	c.stopAll()
+	for p := range partitions {
+		first := c.batches(0, topic, p)
+		for i := 1; i < 3; i++ {
+			if b := c.batches(i, topic, p); !bytes.Equal(b, first) {
+				c.t.Errorf("%s-%d: broker %d has %d bytes of batches, broker 1 has %d, and they differ", topic, p, i+1, len(b), len(first))
+			}
+		}
+	}
+}
+
+// produce writes records with acks=all, one after the other.
+func (c *replicas) produce(cl *kgo.Client, partition int32, from, to int) {
+	c.t.Helper()
+	for i := from; i < to; i++ {
+		r := &kgo.Record{Topic: "t", Partition: partition, Value: fmt.Appendf(nil, "record %d", i)}
+		if err := cl.ProduceSync(within(c.t, 30*time.Second), r).FirstErr(); err != nil {
+			c.t.Fatalf("record %d: %v", i, err)
+		}
+	}
+}
+
+// read reads so many records of a partition.
+func (c *replicas) read(partition int32, n int) {
+	c.t.Helper()
+	cl := c.client(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{"t": {partition: kgo.NewOffset().At(0)}}))
+	ctx := within(c.t, 30*time.Second)
+	for i := 0; i < n; {
+		fetched := cl.PollFetches(ctx)
+		if err := fetched.Err(); err != nil {
+			c.t.Fatal(err)
+		}
+		fetched.EachRecord(func(r *kgo.Record) {
+			if want := fmt.Sprintf("record %d", i); string(r.Value) != want || r.Offset != int64(i) {
+				c.t.Fatalf("offset %d: %q, want %q at %d", r.Offset, r.Value, want, i)
+			}
+			i++
+		})
+	}
+}
+
+func modes(t *testing.T, run func(t *testing.T, configs map[string]*string)) {
+	for _, caching := range []string{"false", "true"} {
+		t.Run("write.caching="+caching, func(t *testing.T) {
+			two := "2"
+			run(t, map[string]*string{"write.caching": &caching, "min.insync.replicas": &two})
+		})
+	}
+}
+
+func TestAStoppedLeaderIsReplacedAndCatchesUp(t *testing.T) {
+	modes(t, func(t *testing.T, configs map[string]*string) {
+		c := startReplicas(t)
+		c.create("t", 3, configs)
+		cl := c.client(kgo.RecordPartitioner(kgo.ManualPartitioner()))
+		for p := range int32(3) {
+			c.produce(cl, p, 0, 20)
+			c.read(p, 20)
+		}
+		gone := c.leader("t", 0)
+		c.stop(gone)
+		for p := range int32(3) {
+			c.produce(cl, p, 20, 40)
+			c.read(p, 40)
+		}
+		c.again(gone)
+		c.whole("t")
+		for p := range int32(3) {
+			c.produce(cl, p, 40, 50)
+			c.read(p, 50)
+		}
+		c.equal("t", 3)
+	})
+}
+
+// forge appends a record that was never replicated to the log of a stopped broker, as its last leadership might have.
+func (c *replicas) forge(i int, tp ident.TopicPartition) {
+	c.t.Helper()
+	d, opened, err := store.OpenDirectory(store.DirectoryOptions{
+		FS: store.OS(), Path: c.dirs[i], Broker: ident.BrokerID(i + 1), Rand: rand.Reader, Generations: &store.Generations{},
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	at := slices.IndexFunc(opened.Logs, func(l store.LogDir) bool { return l.Partition == tp })
+	l, _, err := d.OpenLog(tp, opened.Logs[at].Topic, store.DefaultLogConfig(), store.LogHooks{}, 0)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	b := record.NewBuilder()
+	b.Append(1, nil, []byte("nobody else has this"))
+	bytes, err := b.Finish(nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	v, _, err := record.Split(bytes)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	v.SetBaseOffset(l.End())
+	v.SetLeaderEpoch(l.LastEpoch())
+	if err := l.Append(v, 0); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := l.Close(true); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := d.Close(true, opened.CleanEpoch); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func TestAReplicaThatPartedTruncates(t *testing.T) {
+	modes(t, func(t *testing.T, configs map[string]*string) {
+		c := startReplicas(t)
+		c.create("t", 1, configs)
+		cl := c.client(kgo.RecordPartitioner(kgo.ManualPartitioner()))
+		c.produce(cl, 0, 0, 20)
+		gone := c.leader("t", 0)
+		c.stop(gone)
+		c.forge(gone, ident.TopicPartition{Topic: "t"})
+		c.produce(cl, 0, 20, 25)
+		c.again(gone)
+		c.whole("t")
+		c.produce(cl, 0, 25, 30)
+		c.read(0, 30)
+		c.equal("t", 1)
+	})
+}
