@@ -86,16 +86,13 @@ func (h *host) fold(s *broker.CoordinatorState) error {
 // rises verifies that the epoch of a group, or its generation, does not fall, unless the group ended between.
 func rises(epochs map[string]int32, e records.Entry) error {
 	epoch := int32(-1)
-	switch e := e.(type) {
-	case *records.GroupMetadata:
-		if e.Value != nil {
-			epoch = e.Value.Generation
-		}
-	case *records.ConsumerGroup:
-		if e.Value != nil {
-			epoch = e.Value.Epoch
-		}
-	default:
+	if g, ok := e.(*records.GroupMetadata); ok && g.Value != nil {
+		epoch = g.Value.Generation
+	}
+	if g, ok := e.(*records.ConsumerGroup); ok && g.Value != nil {
+		epoch = g.Value.Epoch
+	}
+	if e.Type() != records.TypeGroupMetadata && e.Type() != records.TypeConsumerGroup {
 		return nil
 	}
 	key := string(e.AppendKey(nil))

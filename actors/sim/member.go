@@ -61,7 +61,7 @@ func newMember(c *client) *member {
 	c.versions[commit] = max(c.versions[commit], 9) // the first with epochs of members; a fault may have it speak either protocol
 	c.versions[fetch] = max(c.versions[fetch], 8)
 	if join := int16(kmsg.JoinGroup); c.plan.Instance != "" {
-		c.versions[join] = max(c.versions[join], 5) // the first with instances
+		c.versions[join] = 9 // before KIP-814 a static leader that comes back is not told that it leads, and nobody looks after the topics
 	}
 	return m
 }
@@ -178,24 +178,23 @@ func (m *member) struck(f *FaultPlan) {
 		return
 	}
 	m.away = true
-	switch f.Kind {
-	case Quit:
-		m.resign()
-	case Die, Move:
+	dies := f.Kind == Die || f.Kind == Move
+	if dies {
 		m.forget()
 		m.leave()
+	} else if f.Kind == Quit {
+		m.resign()
 	}
 	m.run.lasts(f, func() {
 		m.away = false
-		switch f.Kind {
-		case Silence: // it goes on where it was, and does not know what has become of that
-			m.run.counted("member back from silence")
-			m.commit(true)
-		case Die, Move:
+		if dies {
 			m.modern = m.modern != (f.Kind == Move)
 			m.quit = false
 			m.begin()
 			m.connect()
+		} else if f.Kind == Silence { // it goes on where it was, and does not know what has become of that
+			m.run.counted("member back from silence")
+			m.commit(true)
 		}
 	})
 }

@@ -71,24 +71,22 @@ func (m *member) committed(resp *kmsg.OffsetCommitResponse, asked []*committing,
 	}
 	for i, k := range asked {
 		code := resp.Topics[i].Partitions[0].ErrorCode
-		switch c := wire.ErrorCode(code); {
-		case c == wire.NoError:
+		c := wire.ErrorCode(code)
+		if c == wire.NoError {
 			m.run.counted("group offset committed")
 			if k.fenced && k.place.judged() {
 				m.run.fail("stale commits are refused", "%s of group %s committed %d for %s-%d, which another member was told to read before", m.name, m.ghost.name, k.offset, k.part.topic.name, k.part.number)
 				return
 			}
 			k.write.done, k.part.sure = m.now(), k.offset
-		default:
-			m.run.allow(m.name, "OffsetCommit", code, append(elsewhere, refusals...)...)
-			for _, r := range refusals {
-				k.write.never = k.write.never || c == r
-			}
-			if k.fenced {
-				m.run.counted("stale commit refused")
-			}
-			m.run.tell("%s: its commit %s of %s-%d is answered %v", m.name, k.write.mark, k.part.topic.name, k.part.number, c)
+			continue
 		}
+		m.run.allow(m.name, "OffsetCommit", code, slices.Concat(elsewhere, refusals)...)
+		k.write.never = slices.Contains(refusals, c)
+		if k.fenced {
+			m.run.counted("stale commit refused")
+		}
+		m.run.tell("%s: its commit %s of %s-%d is answered %v", m.name, k.write.mark, k.part.topic.name, k.part.number, c)
 	}
 	if code := resp.Topics[0].Partitions[0].ErrorCode; present && code != 0 {
 		switch wire.ErrorCode(code) {

@@ -229,7 +229,7 @@ func (r *run) step() {
 	if err != nil && !errors.Is(err, ErrStill) {
 		stack := ""
 		if blames := r.world.run.Blames(); len(blames) > 0 {
-			stack = "\n" + string(blames[0].Stack)
+			stack = "\n" + blames[0].Stack
 		}
 		r.fail("no actor fails", "%v%s", err, stack)
 		return
