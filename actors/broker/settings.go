@@ -69,10 +69,10 @@ func resolveTopic(stack config.Stack, b *config.BrokerValues) topicSettings {
 			ProducersMax:         producersMax,
 			ProduceWaitersMax:    waitersMax,
 			FetchWaitersMax:      waitersMax,
-			LagNanos:             replicaLagNanos,
-			AskBytesMax:          replicaFetchBytesMax,
+			LagNanos:             nanos(b.ReplicaLagMs),
+			AskBytesMax:          b.ReplicaFetchBytesMax,
 			AskWindow:            askWindow,
-			AskBackoffNanos:      replicaBackoffNanos,
+			AskBackoffNanos:      nanos(b.ReplicaBackoffMs),
 			ProposeRetryNanos:    proposeRetryNanos,
 		},
 		rules: rulesOf(&v, b.ValidationDepth),
@@ -85,10 +85,6 @@ const (
 	// waitersMax bounds the parked produces and the parked fetches of one partition.
 	waitersMax = 16_384
 
-	// Kafka's defaults of replica.lag.time.max.ms, replica.fetch.max.bytes and replica.fetch.backoff.ms.
-	replicaLagNanos      = int64(30 * time.Second)
-	replicaFetchBytesMax = 1 << 20
-	replicaBackoffNanos  = int64(time.Second)
 	// askWindow is how many asks of one partition may be unanswered: one is read while another travels.
 	askWindow = 2
 	// proposeRetryNanos is the pause before a proposal to the controller is sent again.

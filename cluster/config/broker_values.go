@@ -40,6 +40,9 @@ type BrokerValues struct {
 	Cleaner               CleanerValues
 	Groups                GroupValues
 	Peer                  PeerValues
+	ReplicaLagMs          int64 // replica.lag.time.max.ms
+	ReplicaFetchBytesMax  int32 // of one ask
+	ReplicaBackoffMs      int64 // longest pause between asks that are refused
 }
 
 // BrokerOf resolves all honoured broker keys and checks what only shows when keys are held together. The error is an *Error with code TRP-1003 or
@@ -50,6 +53,9 @@ func BrokerOf(s Stack) (BrokerValues, error) {
 		DataDir:               s.BrokerText("log.dir"),
 		MetricsListen:         s.BrokerText("metrics.listen"),
 		HeartbeatMs:           s.BrokerInt("broker.heartbeat.interval.ms"),
+		ReplicaLagMs:          s.BrokerInt("replica.lag.time.max.ms"),
+		ReplicaFetchBytesMax:  int32(s.BrokerInt("replica.fetch.max.bytes")),
+		ReplicaBackoffMs:      s.BrokerInt("replica.fetch.backoff.ms"),
 		SessionMs:             s.BrokerInt("broker.session.timeout.ms"),
 		SnapshotBytes:         s.BrokerInt("metadata.log.max.record.bytes.between.snapshots"),
 		SendBufferBytes:       int32(s.BrokerInt("socket.send.buffer.bytes")),

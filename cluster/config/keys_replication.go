@@ -11,63 +11,60 @@ var replicationKeys = []Key{
 		Doc: "Default of the topic key of this name.",
 	},
 	{
-		Name: "replica.lag.time.max.ms", Type: Long, Default: "30000", Unit: Milliseconds, Class: Accepted, Check: atLeast(0),
-		Reason: oneBroker,
-		Doc:    "How long a follower may lag before it leaves the ISR.",
+		Name: "replica.lag.time.max.ms", Type: Long, Default: "30000", Unit: Milliseconds, Class: Honoured, Check: atLeast(0),
+		Doc: "How long a follower may lag before it leaves the ISR, and a sync of a leader may hang before another replica is asked to lead.",
 	},
 	{
 		Name: "replica.socket.timeout.ms", Type: Int, Default: "30000", Unit: Milliseconds, Class: Accepted, Check: atLeast(0),
-		Reason: oneBroker,
+		Reason: ownLinks,
 		Doc:    "How long a follower waits for its leader's answer.",
 	},
 	{
 		Name: "replica.socket.receive.buffer.bytes", Type: Int, Default: "65536", Unit: Bytes, Class: Accepted, Check: atLeast(-1),
-		Reason: oneBroker,
+		Reason: ownLinks,
 		Doc:    "Receive buffer of a follower's socket.",
 	},
 	{
-		Name: "replica.fetch.max.bytes", Type: Int, Default: "1048576", Unit: Bytes, Class: Accepted, Check: atLeast(0),
-		Reason: oneBroker,
-		Doc:    "Bytes a follower fetches of one partition.",
+		Name: "replica.fetch.max.bytes", Type: Int, Default: "1048576", Unit: Bytes, Class: Honoured, Check: atLeast(0),
+		Doc: "Bytes a follower asks for of one partition; a larger first batch is given whole.",
 	},
 	{
 		Name: "replica.fetch.wait.max.ms", Type: Int, Default: "500", Unit: Milliseconds, Class: Accepted, Check: atLeast(0),
-		Reason: oneBroker,
+		Reason: ownLinks,
 		Doc:    "How long a follower's fetch may wait for bytes.",
 	},
 	{
-		Name: "replica.fetch.backoff.ms", Type: Int, Default: "1000", Unit: Milliseconds, Class: Accepted, Check: atLeast(0),
-		Reason: oneBroker,
-		Doc:    "Pause after a failed fetch.",
+		Name: "replica.fetch.backoff.ms", Type: Int, Default: "1000", Unit: Milliseconds, Class: Honoured, Check: atLeast(0),
+		Doc: "Longest pause after a refused ask; the first is a thirty-second part of it.",
 	},
 	{
 		Name: "replica.fetch.min.bytes", Type: Int, Default: "1", Unit: Bytes, Class: Accepted, Check: atLeast(0),
-		Reason: oneBroker,
+		Reason: ownLinks,
 		Doc:    "Bytes a follower's fetch waits for.",
 	},
 	{
 		Name: "replica.fetch.response.max.bytes", Type: Int, Default: "10485760", Unit: Bytes, Class: Accepted, Check: atLeast(0),
-		Reason: oneBroker,
+		Reason: ownLinks,
 		Doc:    "Bytes one answer to a follower may have.",
 	},
 	{
 		Name: "num.replica.fetchers", Type: Int, Default: "1", Class: Accepted, Update: ClusterWide, Check: atLeast(1),
-		Reason: oneBroker,
+		Reason: ownLinks,
 		Doc:    "Threads that fetch from one leader broker.",
 	},
 	{
 		Name: "replica.high.watermark.checkpoint.interval.ms", Type: Long, Default: "5000", Unit: Milliseconds, Class: Accepted, Check: atLeast(0),
-		Reason: oneBroker,
+		Reason: ownLinks,
 		Doc:    "How often high watermarks are written down.",
 	},
 	{
 		Name: "replica.selector.class", Type: String, Null: true, Class: Accepted,
-		Reason: oneBroker,
+		Reason: ownLinks,
 		Doc:    "Class that chooses the replica a consumer reads from.",
 	},
 	{
 		Name: "controller.socket.timeout.ms", Type: Int, Default: "30000", Unit: Milliseconds, Class: Accepted, Check: atLeast(0),
-		Reason: oneBroker,
+		Reason: ownLinks,
 		Doc:    "How long a controller waits for a broker's answer.",
 	},
 	{
@@ -95,7 +92,7 @@ var replicationKeys = []Key{
 	},
 	{
 		Name: "unclean.leader.election.interval.ms", Type: Long, Default: "300000", Unit: Milliseconds, Class: Accepted, Check: atLeast(1), Internal: true,
-		Reason: oneBroker,
+		Reason: ownLinks,
 		Doc:    "How often leaderless partitions are looked at.",
 	},
 	{
@@ -105,7 +102,7 @@ var replicationKeys = []Key{
 	},
 	{
 		Name: "inter.broker.listener.name", Type: String, Null: true, Class: Accepted,
-		Reason: oneBroker,
+		Reason: ownLinks,
 		Doc:    "Listener brokers use among each other.",
 	},
 	{
@@ -117,6 +114,6 @@ var replicationKeys = []Key{
 
 // Reasons that several keys share.
 const (
-	oneBroker   = "a cluster of one broker replicates nothing"
+	ownLinks    = "brokers reach each other by links of their own, which have no such setting"
 	noPurgatory = "waiting requests are kept where they wait and purged at once"
 )
