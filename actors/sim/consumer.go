@@ -49,7 +49,10 @@ func (s *consumer) connected() {
 
 func (s *consumer) lost() {}
 
-func (s *consumer) finish() { s.finishing, s.behind = true, nil }
+func (s *consumer) finish() {
+	s.finishing, s.behind = true, nil
+	s.plan.Pause = min(s.plan.Pause, 20*time.Millisecond) // it has to come to an end, a record at a time if need be
+}
 
 func (s *consumer) done() bool {
 	if s.behind == nil {
