@@ -59,6 +59,7 @@ type (
 		id      uint64
 		arrived ident.Instant
 		waitMs  int32
+		bytes   int // of the command on the wire
 		command cluster.Command
 		ask     *cluster.Ask
 	}
@@ -70,8 +71,8 @@ type (
 )
 
 // Bytes implements runtime.Message.
-func (*remoteCommand) Bytes() int { return 0 }
-func (*returned) Bytes() int      { return 0 }
+func (m *remoteCommand) Bytes() int { return m.bytes }
+func (m *returned) Bytes() int      { return len(m.response.body) }
 
 // journeys are the commands on their way to a controller that is not here.
 type journeys struct {

@@ -106,7 +106,7 @@ func (h *peerHandler) request(t *runtime.Turn, l *linkInfo, m *peer.Request) {
 		return
 	}
 	now, _ := t.Now()
-	h.tell(t, &remoteCommand{link: l, id: m.ID, arrived: now, waitMs: m.DeadlineMs, command: command, ask: cluster.AskOf(command)})
+	h.tell(t, &remoteCommand{link: l, id: m.ID, arrived: now, waitMs: m.DeadlineMs, bytes: len(m.Body), command: command, ask: cluster.AskOf(command)})
 }
 
 func (h *peerHandler) refuse(t *runtime.Turn, l *linkInfo, id uint64, code wire.ErrorCode, text string) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -231,6 +233,78 @@ func TestAFourthBrokerObserves(t *testing.T) {
 	}
 	if m := fourth.metadata("later"); m.Topics[0].ErrorCode != 0 {
 		t.Errorf("the observer tells of %+v", m.Topics[0])
+	}
+}
+
+func TestAnObserverGoesOnWithWhatItKept(t *testing.T) {
+	all := trio(t)
+	dir := t.TempDir()
+	fourth := clustered(t, 4, dir, "bootstrap.expect=-1", "join="+all[0].PeerAddress())
+	fourth.serves()
+	if err := fourth.create("orders", 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	fourth.stop()
+	if err := all[0].create("meanwhile", 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	again := clustered(t, 4, dir, "bootstrap.expect=-1", "join="+all[2].PeerAddress())
+	again.serves()
+	for _, topic := range []string{"orders", "meanwhile"} {
+		if m := again.metadata(topic); m.Topics[0].ErrorCode != 0 {
+			t.Errorf("it came back and tells of %+v", m.Topics[0])
+		}
+	}
+}
+
+func TestABrokerThatLeavesGivesItsLeadershipsAway(t *testing.T) {
+	all := trio(t)
+	if err := all[0].create("orders", 6, 3); err != nil {
+		t.Fatal(err)
+	}
+	id := all[0].quorum().LeaderID // of all brokers the one that has the controller
+	all[id-1].stop()
+	left := all[id%3]
+	awaitFact(t, "the broker to be out of sight", func() bool { return len(left.brokers()) == 2 })
+	for _, p := range left.metadata("orders").Topics[0].Partitions {
+		if p.Leader == id || p.Leader < 0 || slices.Contains(p.ISR, id) {
+			t.Errorf("broker %d has left, and a partition is %+v", id, p)
+		}
+	}
+}
+
+func TestALoneBrokerTakesOthersIn(t *testing.T) {
+	first := clustered(t, 1, t.TempDir(), "bootstrap.expect=1")
+	first.serves()
+	if err := first.create("orders", 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	second := clustered(t, 2, t.TempDir(), "bootstrap.expect=-1", "join="+first.PeerAddress())
+	second.serves()
+	if err := second.create("both", 2, 2); err != nil {
+		t.Fatal(err)
+	}
+	if m := first.metadata("both"); m.Topics[0].ErrorCode != 0 || len(m.Brokers) != 2 {
+		t.Errorf("the first one tells of %+v", m)
+	}
+	if q := second.quorum(); len(q.CurrentVoters) != 1 || len(q.Observers) != 1 {
+		t.Errorf("the quorum is %+v", q)
+	}
+}
+
+func TestOneBrokerOfAClusterSaysThatItHasTheController(t *testing.T) {
+	all := trio(t)
+	leader := all[0].quorum().LeaderID
+	for i, b := range all {
+		want := "kafka_controller_kafkacontroller_activecontrollercount 0"
+		if int32(i+1) == leader {
+			want = "kafka_controller_kafkacontroller_activecontrollercount 1"
+		}
+		page := httptest.NewRecorder()
+		b.MetricsHandler().ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		if !strings.Contains(page.Body.String(), want) || !strings.Contains(page.Body.String(), "kafka_controller_kafkacontroller_offlinepartitionscount 0") {
+			t.Errorf("broker %d, the controller is %d: no %q", i+1, leader, want)
+		}
 	}
 }
 

@@ -45,7 +45,7 @@ func newRoot(s *session) *cobra.Command {
 	flags.BoolVar(&s.progress, "progress", false, "show progress even when stderr is not a terminal")
 	must(root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)))
 
-	root.AddCommand(newServe(s), newTopic(s), newProduce(s), newConsume(s), newGroup(s), newConfig(s), newDump(s), newVersion(s))
+	root.AddCommand(newServe(s), newTopic(s), newProduce(s), newConsume(s), newGroup(s), newCluster(s), newConfig(s), newDump(s), newVersion(s))
 	root.SetHelpCommand(&cobra.Command{Hidden: true, Use: "no-help"}) // --help says the same
 	root.InitDefaultCompletionCmd()
 	for _, c := range everyCommand(root) {

@@ -144,6 +144,14 @@ func TestACrashedControllerIsFollowedAndComesBack(t *testing.T) {
 			t.Fatalf("%+v", p.served)
 		}
 	}
+	var status clusterStatus
+	if err := json.Unmarshal([]byte(c.alive[1].cli(t, "", "cluster", "status", "-o", "json")), &status); err != nil {
+		t.Fatal(err)
+	}
+	if status.Cluster != c.alive[0].Cluster || len(status.Brokers) != 3 || int(status.Controller) != c.controller(1)+1 || status.Brokers[status.Controller-1].Role != "controller" ||
+		status.Brokers[2].State != "serving" {
+		t.Errorf("%+v", status)
+	}
 	// Each in turn is killed, the controller first; what is made meanwhile is there when it comes back.
 	dead := c.controller(0)
 	for n := range c.alive {

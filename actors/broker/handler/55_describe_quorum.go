@@ -4,6 +4,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/troupe-broker/troupe/cluster"
+	"github.com/troupe-broker/troupe/cluster/config"
 	"github.com/troupe-broker/troupe/wire"
 	"github.com/troupe-broker/troupe/wire/ident"
 )
@@ -69,6 +70,9 @@ func quorumNode(c *Call, id ident.BrokerID) kmsg.DescribeQuorumResponseNode {
 		return n
 	}
 	for _, e := range b.Endpoints {
+		if e.Name == config.PeerListener {
+			continue // no client can speak there
+		}
 		l := kmsg.NewDescribeQuorumResponseNodeListener()
 		l.Name, l.Host, l.Port = e.Name, e.Host, e.Port
 		n.Listeners = append(n.Listeners, l)
