@@ -55,6 +55,7 @@ type coordinatorActor struct {
 	committed  uint64 // entries of the shard
 	owed       uint64 // entries of it that have to be committed before anybody else is heard; see due
 	unloadable bool   // the last load failed
+	damaged    int    // loads in a row that met damage
 
 	timer  *runtime.Timer
 	armed  ident.Instant // when it goes off; 0: it does not
@@ -100,6 +101,8 @@ func (*groupsChanged) Bytes() int { return 0 }
 const (
 	// groupRetry is the pause before a shard that was dropped is loaded again, so that a full disk does not mean one load after the other.
 	groupRetry = ident.Instant(time.Second)
+	// groupRetryMax is the longest pause, when loads meet damage again and again.
+	groupRetryMax = 60 * ident.Instant(time.Second)
 	// groupCalm is how long after an error the next one is taken for another, which is not waited for.
 	groupCalm = 10 * ident.Instant(time.Second)
 )
@@ -348,7 +351,12 @@ func (c *coordinatorActor) fail(t *runtime.Turn, code wire.ErrorCode) {
 		return
 	}
 	c.state = coordinatorFailed
-	c.retry = c.now.Mono + groupRetry
+	c.retry = c.now.Mono + c.pause()
+}
+
+// pause is how long to wait before the next load. Damage is mended by nobody but an operator, and each load reads the log up to there.
+func (c *coordinatorActor) pause() ident.Instant {
+	return min(groupRetry<<min(c.damaged, 10), groupRetryMax)
 }
 
 // repeats notes an error, and tells whether it has not been long since the last one.

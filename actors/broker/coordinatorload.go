@@ -156,7 +156,11 @@ func (c *coordinatorActor) read(t *runtime.Turn, r *groupRead) {
 		return
 	}
 	if r.code != wire.NoError {
-		c.cannotLoad(errors.New(r.code.String()))
+		err := errors.New(r.code.String())
+		if r.code == wire.CorruptMessage {
+			err = fmt.Errorf("%v: %w", r.code, store.ErrDamaged)
+		}
+		c.cannotLoad(err)
 		c.fail(t, wire.CoordinatorNotAvailable)
 		return
 	}
@@ -330,7 +334,11 @@ func (c *coordinatorActor) loaded(t *runtime.Turn, m *loadedGroups) {
 }
 
 func (c *coordinatorActor) cannotLoad(err error) {
-	c.unloadable = true
+	if c.unloadable = true; errors.Is(err, store.ErrDamaged) {
+		c.damaged++
+	} else {
+		c.damaged = 0
+	}
 	if skipped, ok := c.shared.sampled.due(codeGroupLoad); ok {
 		c.log.Warn().Err(err).Int64("offset", int64(c.load.next)).Int("skipped", skipped).
 			Msg(codeGroupLoad + ": the groups of the partition cannot be loaded; it is tried again and again")
@@ -341,7 +349,7 @@ func (c *coordinatorActor) cannotLoad(err error) {
 func (c *coordinatorActor) serve(t *runtime.Turn) {
 	l, deleted := c.load, c.deleted
 	c.load, c.deleted = nil, nil
-	c.state, c.shard, c.known, c.unloadable = coordinatorServing, l.shard, l.known, false
+	c.state, c.shard, c.known, c.unloadable, c.damaged = coordinatorServing, l.shard, l.known, false, 0
 	m := &c.shared.metrics.groups
 	m.loads.Add(1)
 	m.skipped.Add(l.bad)

@@ -136,4 +136,10 @@ func TestOnlyErrorsThatRepeatAreWaitedFor(t *testing.T) {
 			t.Errorf("at %d s an error repeats: %v", step.seconds, got)
 		}
 	}
+	for damaged, want := range map[int]ident.Instant{0: 1, 1: 2, 3: 8, 6: 60, 1000: 60} {
+		c.damaged = damaged
+		if got := c.pause(); got != want*1000*millisecond {
+			t.Errorf("after %d loads that met damage the pause is %v, want %d s", damaged, duration(got), want)
+		}
+	}
 }
