@@ -117,6 +117,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	c.requests(out)
 	c.partitions(out)
 	c.groups(out)
+	c.replication(out)
 	c.connections(out)
 	c.controller(out)
 	c.actors(out)

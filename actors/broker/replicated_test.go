@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"crypto/rand"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -159,6 +163,32 @@ func (c *replicas) whole(topic string) {
 	c.t.Fatalf("the replicas of %s are not in sync: %+v", topic, last.Topics[topic].Partitions)
 }
 
+// counts waits until a metric of Kafka's ReplicaManager has this sum over all brokers that run.
+func (c *replicas) counts(name string, want int64) {
+	c.t.Helper()
+	pattern := regexp.MustCompile(`(?m)^kafka_server_replicamanager_` + name + ` (\d+)$`)
+	eventually(c.t, fmt.Sprintf("%s is %d", name, want), func() bool {
+		sum := int64(0)
+		for _, r := range c.running {
+			if r == nil {
+				continue
+			}
+			page := httptest.NewRecorder()
+			r.MetricsHandler().ServeHTTP(page, httptest.NewRequestWithContext(c.t.Context(), http.MethodGet, "/metrics", http.NoBody))
+			m := pattern.FindSubmatch(page.Body.Bytes())
+			if m == nil {
+				c.t.Fatalf("no metric %s", name)
+			}
+			n, err := strconv.ParseInt(string(m[1]), 10, 64)
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			sum += n
+		}
+		return sum == want
+	})
+}
+
 // stop stops a broker.
 func (c *replicas) stop(i int) {
 	c.t.Helper()
@@ -278,8 +308,15 @@ func TestAStoppedLeaderIsReplacedAndCatchesUp(t *testing.T) {
 			c.produce(cl, p, 20, 40)
 			c.read(p, 40)
 		}
+		c.counts("underreplicatedpartitions", 3)
+		c.counts("atminisrpartitioncount", 3)
+		c.counts("underminisrpartitioncount", 0)
+		c.counts("leadercount", 3)
 		c.again(gone)
 		c.whole("t")
+		c.counts("underreplicatedpartitions", 0)
+		c.counts("atminisrpartitioncount", 0)
+		c.counts("partitioncount", 9)
 		for p := range int32(3) {
 			c.produce(cl, p, 40, 50)
 			c.read(p, 50)
@@ -341,4 +378,51 @@ func TestAReplicaThatPartedTruncates(t *testing.T) {
 		c.read(0, 30)
 		c.equal("t", 1)
 	})
+}
+
+// TestGroupsFollowTheirCoordinator: offsets that were committed at one coordinator are there at the next.
+func TestGroupsFollowTheirCoordinator(t *testing.T) {
+	c := startReplicas(t)
+	c.create("t", 1, nil)
+	var admin *kadm.Client // another one after each stop: it asks the coordinator that it knows for as long as nobody answers there
+	groups := []string{"a", "b", "c", "d", "e", "f"} // of all three partitions of the offsets topic
+	commit := func(at int64) {
+		t.Helper()
+		for _, g := range groups {
+			o := kadm.Offsets{}
+			o.AddOffset("t", 0, at, -1)
+			eventually(t, fmt.Sprintf("group %s commits %d", g, at), func() bool {
+				r, err := admin.CommitOffsets(within(t, 5*time.Second), g, o)
+				return err == nil && r.Error() == nil
+			})
+		}
+	}
+	committed := func(at int64) {
+		t.Helper()
+		for _, g := range groups {
+			eventually(t, fmt.Sprintf("group %s is at %d", g, at), func() bool {
+				r, err := admin.FetchOffsets(within(t, 5*time.Second), g)
+				if err != nil || r.Error() != nil {
+					return false
+				}
+				o, ok := r.Lookup("t", 0)
+				if !ok || o.At != at {
+					t.Fatalf("group %s: %+v, want %d", g, o, at)
+				}
+				return true
+			})
+		}
+	}
+	admin = kadm.NewClient(c.client())
+	commit(7)
+	committed(7)
+	for gone := range 3 {
+		c.whole("__consumer_offsets")
+		c.stop(gone)
+		admin = kadm.NewClient(c.client())
+		committed(int64(gone) + 7)
+		commit(int64(gone) + 8)
+		committed(int64(gone) + 8)
+		c.again(gone)
+	}
 }
