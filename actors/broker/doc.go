@@ -9,10 +9,13 @@
 //	├─ flusher           group commit of the data directory
 //	├─ cleaner           has the dirtiest logs compacted, on workers of its own
 //	├─ raftlog           the log of the metadata quorum
-//	├─ controller        cluster.Controller
+//	├─ controller        the seat at the metadata quorum: cluster.Founding, then Controller or Observer; forwards commands to the controller
 //	├─ metadata          publishes images
 //	├─ lifecycle         registration, heartbeats, readiness
 //	├─ producer-ids      blocks of producer ids
+//	├─ gossip            memberlist: which brokers are there, and which seem dead; on the peer port
+//	├─ links             the peer port, and connections to the brokers that are known
+//	│  └─ link-N         one connection between brokers
 //	├─ listener-NAME     accepts connections
 //	│  └─ session-N      one connection: order, credit, operations
 //	├─ TOPIC-N           one replica: partition.Machine and its store.Log
@@ -42,7 +45,23 @@
 //	metadata        shows the change to Root, which makes the partitions reachable; then publishes the image; then lets the controller's answer go
 //	session         the handler's answer function runs on the session's turn and responds
 //
-// So whatever a client is told exists can be reached when it hears of it.
+// So whatever a client is told exists can be reached when it hears of it. Where the controller is in another broker:
+//
+//	controller      this broker's seat writes the command as a Request on its control link to the broker that has the controller, or lets it wait for an election
+//	link            the other broker's link decodes it, stamps a heartbeat with the time, and gives it to the controller actor there
+//	controller      the reply comes back with the index at which it holds; it is kept until the images here have got there
+//	metadata        lets the answer go, behind those images
+//
+// # How a broker comes to a cluster
+//
+//	gossip          finds others by --join, and tells their peer addresses
+//	controller      has links to all of them; brokers without a cluster announce themselves on these
+//	controller      cluster.Founding promises, when all founders are in sight, and the raftlog makes it durable; or a cluster is found
+//	controller      becomes a voter (letters to the others by control links) or an observer (pulls of what voters have committed)
+//	lifecycle       registers, is unfenced by a heartbeat when its partitions are ready, and serves
+//
+// A broker of its own, without a peer port, does all of it in Start and asks nobody. A link states cluster and broker epoch, so all links are opened again
+// when either changes: at the founding and at each registration.
 //
 // # The way of a group's request
 //
@@ -80,12 +99,14 @@
 //
 // # Glossary
 //
+//   - acquaintance: a broker that a control link is held to: registered, or shown by gossip.
 //   - chunk: a buffer with requests in it, and their credit.
 //   - claim: one reservation in the credit pool. The reserved slot is for one giant frame at a time.
 //   - gate: closed while a session can take no more; its connection is not read then.
 //   - held answer: a coordinator's, that waits until what it says is committed. inquiry: a message that asks a coordinator.
 //   - intake: cuts bytes into frames. feed: intake, gate and session. line: a connection as its listener knows it.
 //   - link: a connection between brokers, or its actor. founding: a link of which one side has no cluster.
+//   - journey: of a command to a controller that is not here. seat: this broker's part in the metadata quorum.
 //   - jumper: a client that was told of no usable offset, and will ask where to go.
 //   - operation: a request that was begun: produceOp, fetchOp, heartbeatOp, callOp (all others, by the handler package).
 //   - place: the right to one more connection.

@@ -136,7 +136,7 @@ func roles(v Value) string {
 // oneVoter wants at most one member of a quorum: starting each member of a bigger one as a cluster of its own would split what belongs together.
 func oneVoter(v Value) string {
 	if len(v.Words) > 1 {
-		return "it names a quorum of several controllers, and clusters of several brokers do not exist yet: name at most one"
+		return "it names a quorum of several controllers of Kafka: brokers found theirs by bootstrap.expect and join; name at most one here"
 	}
 	return ""
 }

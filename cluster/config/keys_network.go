@@ -38,12 +38,12 @@ var networkKeys = []Key{
 	},
 	{
 		Name: "socket.connection.setup.timeout.ms", Type: Long, Default: "10000", Unit: Milliseconds, Class: Accepted, Check: atLeast(0),
-		Reason: "one broker opens no connections",
+		Reason: linkTimes,
 		Doc:    "How long to wait for a connection to another broker.",
 	},
 	{
 		Name: "socket.connection.setup.timeout.max.ms", Type: Long, Default: "30000", Unit: Milliseconds, Class: Accepted, Check: atLeast(0),
-		Reason: "one broker opens no connections",
+		Reason: linkTimes,
 		Doc:    "Longest wait for a connection to another broker after failures.",
 	},
 	{
@@ -104,7 +104,7 @@ var networkKeys = []Key{
 	},
 	{
 		Name: "request.timeout.ms", Type: Int, Default: "30000", Unit: Milliseconds, Class: Accepted, Check: atLeast(0),
-		Reason: "one broker asks no other",
+		Reason: linkTimes,
 		Doc:    "How long a broker waits for another's answer.",
 	},
 	{

@@ -43,3 +43,6 @@ var peerKeys = []Key{
 		Doc: "Word that brokers must have in common to hear each other's gossip: another one keeps clusters in one network apart.",
 	},
 }
+
+// linkTimes is a reason that several keys share.
+const linkTimes = "the times of connections between brokers are fixed: docs/errors.md has them at TRP-3301 and TRP-3302"
