@@ -328,10 +328,14 @@ func (v *recovery) conclude() (Recovery, error) {
 			return Recovery{}, err
 		}
 	}
+	flushed := v.mark
 	if v.mode == RecoverClean || v.mode == RecoverCopy {
-		v.mark = l.end
+		flushed = l.end
 	}
-	l.flushed = max(min(v.mark, l.end), l.start)
+	if !l.dirty.epochs {
+		v.mark = flushed // else the mark waits, as in Synced, until the epoch file has what lies below it
+	}
+	l.flushed = max(min(flushed, l.end), l.start)
 	l.standing.mark.Store(int64(min(max(v.mark, 0), l.end)))
 	l.standing.start.Store(int64(l.start))
 	if v.l.o.Hint.Mark > l.mark() && l.o.persist != nil {
