@@ -31,6 +31,7 @@ type host struct {
 	disk    *storetest.Disk
 	rand    *rand.Rand        // of delays
 	looks   *rand.Rand        // of moments to look at the platter
+	torn    *rand.Rand        // of what a kill leaves half written
 	syncMax time.Duration     // see DiskPlan
 	slow    int               // how much slower than usual the disk is; 0: not
 	rules   map[string]string // of a broken disk, by the fault that broke it
@@ -71,6 +72,7 @@ func newHost(r *run) *host {
 	h.disk.Writeback, h.disk.WholeSync, h.disk.Cold = r.plan.Disk.Writeback, r.plan.Disk.WholeSync, r.plan.Disk.Cold
 	h.syncMax = r.plan.Disk.SyncMax
 	h.disk.OnPoint, h.looks = h.point, r.world.Rand("looks")
+	h.torn = r.world.Rand("torn")
 	r.world.run.Hold(h.held)
 	if r.plan.Disk.Late > 0 {
 		r.world.run.Late(h.late)
@@ -202,6 +204,7 @@ func (h *host) die() {
 func (h *host) kill() {
 	h.die()
 	h.disk.Kill()
+	h.tearSlots()
 	h.run.ghost.killed(h.hits > 0)
 }
 

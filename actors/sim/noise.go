@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/rand/v2"
 	"path"
 	"slices"
@@ -72,4 +73,39 @@ func (n *noise) damaged(suffix string, b []byte) []byte {
 		}
 	}
 	return b
+}
+
+// Of the control block; see store's FORMAT.md.
+const (
+	slotsAt   = 4096
+	slotBytes = 256
+	slotWords = 9 // of a half, before the checksum
+)
+
+// tearSlots is what a kill leaves that comes while a log writes its place in the control block: the half that is not the newest has the first words of what
+// would have come next.
+func (h *host) tearSlots() {
+	name := path.Join(dataDir, "control-block")
+	b, err := h.disk.Cache().Read(name)
+	if err != nil || !chance(h.torn, 30) {
+		return
+	}
+	b = bytes.Clone(b)
+	for at := slotsAt; at+slotBytes <= len(b); at += slotBytes {
+		older, newer := b[at:][:slotBytes/2], b[at+slotBytes/2:][:slotBytes/2]
+		if binary.LittleEndian.Uint64(older) > binary.LittleEndian.Uint64(newer) {
+			older, newer = newer, older
+		}
+		turn := binary.LittleEndian.Uint64(newer)
+		if turn == 0 {
+			continue // nobody's
+		}
+		next := bytes.Clone(newer[:slotWords*8])
+		binary.LittleEndian.PutUint64(next, turn+1)
+		for _, word := range []int{4, 5} { // size and end
+			binary.LittleEndian.PutUint64(next[word*8:], binary.LittleEndian.Uint64(next[word*8:])+1+h.torn.Uint64N(200))
+		}
+		copy(older, next[:8*(1+h.torn.IntN(slotWords))])
+	}
+	h.disk.Overwrite(name, b)
 }
