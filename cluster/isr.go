@@ -89,7 +89,9 @@ func (c *Controller) changeOneISR(from ident.BrokerID, want *ISRChange) (ISRResu
 	to := settle(p, situation{rules: c.rules(c.next, t.Name), live: c.next.live(), gone: ident.NoBroker}, func(to *Partition) { to.propose(want.ISR) })
 	rec, _ := changeOf(p, &to) // even one without a change ends the proposal
 	rec.Topic, rec.Number = t.ID, want.Partition
-	result.ISR = to.ISR
+	if result.ISR, result.Leader = to.ISR, to.Leader; to.Leader != p.Leader {
+		result.LeaderEpoch++
+	}
 	result.Epoch++
 	return result, rec
 }
@@ -117,7 +119,7 @@ func sameMembers(isr []ident.BrokerID, members []Member) bool {
 	return len(isr) == len(members) && !slices.ContainsFunc(members, func(m Member) bool { return !slices.Contains(isr, m.Broker) })
 }
 
-// ineligible judges the members of a proposal: assigned, each once, the leader among them, and each the very replica that the leader has heard of, on a
+// ineligible judges the members of a proposal: assigned, each once, the leader among them unless it resigns in favour of other members, and each the very replica that the leader has heard of, on a
 // broker that may be elected.
 func (c *Controller) ineligible(t *Topic, p *Partition, want *ISRChange) *Error {
 	led := false
@@ -144,8 +146,8 @@ func (c *Controller) ineligible(t *Topic, p *Partition, want *ISRChange) *Error 
 			return refuse(wire.IneligibleReplica, "%s-%d: broker %d keeps its replica in directory %v, not %v", t.Name, want.Partition, m.Broker, p.Directories[at], m.Directory)
 		}
 	}
-	if !led {
-		return refuse(wire.InvalidRequest, "%s-%d: the leader %d is missing from the proposed ISR", t.Name, want.Partition, p.Leader)
+	if !led && slices.ContainsFunc(want.ISR, func(m Member) bool { return !p.InSync(m.Broker) || slices.Contains(p.Unverified, m.Broker) }) || len(want.ISR) == 0 {
+		return refuse(wire.InvalidRequest, "%s-%d: the leader %d is missing from the proposed ISR, and not all others could take its place", t.Name, want.Partition, p.Leader)
 	}
 	return nil
 }
@@ -159,6 +161,9 @@ func (p *Partition) propose(members []Member) {
 	}
 	elr := slices.DeleteFunc(append(slices.Clone(p.ELR), p.ISR...), func(b ident.BrokerID) bool { return slices.Contains(isr, b) })
 	p.ISR, p.ELR = isr, elr
+	if !p.InSync(p.Leader) {
+		p.Leader = ident.NoBroker // it resigns: its own log does not get any further
+	}
 	p.Unverified = slices.DeleteFunc(slices.Clone(p.Unverified), func(b ident.BrokerID) bool { return slices.Contains(isr, b) })
 	if !slices.ContainsFunc(p.Adding, func(b ident.BrokerID) bool { return !slices.Contains(isr, b) }) {
 		p.Adding = nil

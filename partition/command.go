@@ -36,6 +36,9 @@ type Become struct {
 	// Strict is write.caching=false: only flushed bytes count. It changes together
 	// with the leader epoch, never alone.
 	Strict bool
+	// MinISR is the smallest ISR that commits anything, as the controller judged ISR and
+	// ELR by it; 0: what Config.MinISR and the replicas say.
+	MinISR int32
 }
 
 // Configure replaces the settings of the machine.

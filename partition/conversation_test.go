@@ -414,7 +414,7 @@ func (a *args) config(c partition.Config) partition.Config {
 func (a *args) become() *partition.Become {
 	b := &partition.Become{
 		Leader: ident.BrokerID(a.num("leader", 1)), LeaderEpoch: ident.LeaderEpoch(a.num("epoch", 0)),
-		PartitionEpoch: ident.PartitionEpoch(a.num("partition-epoch", a.num("epoch", 0))), Strict: a.has("strict"),
+		PartitionEpoch: ident.PartitionEpoch(a.num("partition-epoch", a.num("epoch", 0))), Strict: a.has("strict"), MinISR: int32(a.num("min", 0)),
 	}
 	replicas := a.list("replicas")
 	if replicas == nil {

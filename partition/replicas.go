@@ -56,6 +56,7 @@ func fresh(r Replica) replica {
 type replicaSet struct {
 	all     []replica // in order of assignment
 	isrSize int32     // committed members
+	minISR  int32     // of the record; 0: it says nothing
 }
 
 // assign takes over the metadata record. Reports of followers survive a change
@@ -64,7 +65,7 @@ type replicaSet struct {
 func (s *replicaSet) assign(c *Become, self ident.BrokerID, newEpoch bool) (gone []replica) {
 	old := s.all
 	s.all = make([]replica, 0, len(c.Replicas))
-	s.isrSize = 0
+	s.isrSize, s.minISR = 0, c.MinISR
 	for _, r := range c.Replicas {
 		next := fresh(r)
 		if i := slices.IndexFunc(old, func(o replica) bool { return o.Replica == r }); i >= 0 && !newEpoch {
@@ -123,6 +124,9 @@ func (r *replica) merge(end, flushed, ours ident.Offset) {
 // minISR is how many members the committed ISR needs before anything is
 // acknowledged to all.
 func (m *Machine) minISR() int32 {
+	if m.replicas.minISR > 0 {
+		return m.replicas.minISR
+	}
 	return min(m.config.MinISR, int32(len(m.replicas.all)))
 }
 

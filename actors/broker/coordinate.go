@@ -105,6 +105,10 @@ func (p *ports) OffsetsTopic(answer func(*cluster.Image, wire.ErrorCode)) {
 		resume(self, func() { answer(image, wire.NoError) })
 		return
 	}
+	if !expectedLive(image) {
+		resume(self, func() { answer(image, wire.CoordinatorNotAvailable) })
+		return
+	}
 	mono, _ := p.turn.Now()
 	c := shared.newOffsetsTopic()
 	c.Deadline = mono + commandMs*millisecond
@@ -117,6 +121,17 @@ func (p *ports) OffsetsTopic(answer func(*cluster.Image, wire.ErrorCode)) {
 		}
 		answer(image, wire.NoError)
 	})
+}
+
+// expectedLive tells whether as many brokers are live as have founded the cluster: the replicas of an internal topic that is made before are few.
+func expectedLive(image *cluster.Image) bool {
+	live := 0
+	for b := range image.Brokers() {
+		if !b.Fenced {
+			live++
+		}
+	}
+	return live >= len(image.Voters())
 }
 
 // segmentBytesMin is the least segment.bytes that a topic may have; offsets.topic.segment.bytes may be less.

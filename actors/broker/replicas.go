@@ -59,7 +59,7 @@ func (r *rootActor) spawn(t *runtime.Turn, image *cluster.Image, topic *cluster.
 
 // becomeOf makes the command for a partition's record.
 func (r *rootActor) becomeOf(image *cluster.Image, p *cluster.Partition) *partition.Become {
-	c := &partition.Become{Leader: p.Leader, LeaderEpoch: p.LeaderEpoch, PartitionEpoch: p.Epoch, ISR: p.ISR, Strict: p.Strict}
+	c := &partition.Become{Leader: p.Leader, LeaderEpoch: p.LeaderEpoch, PartitionEpoch: p.Epoch, ISR: p.ISR, Strict: p.Strict, MinISR: p.MinISR}
 	for i, id := range p.Replicas {
 		rep := partition.Replica{Broker: id, BrokerEpoch: ident.NoBrokerEpoch}
 		if b, ok := image.Broker(id); ok {

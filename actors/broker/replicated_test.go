@@ -384,7 +384,7 @@ func TestAReplicaThatPartedTruncates(t *testing.T) {
 func TestGroupsFollowTheirCoordinator(t *testing.T) {
 	c := startReplicas(t)
 	c.create("t", 1, nil)
-	var admin *kadm.Client // another one after each stop: it asks the coordinator that it knows for as long as nobody answers there
+	var admin *kadm.Client                           // another one after each stop: it asks the coordinator that it knows for as long as nobody answers there
 	groups := []string{"a", "b", "c", "d", "e", "f"} // of all three partitions of the offsets topic
 	commit := func(at int64) {
 		t.Helper()
