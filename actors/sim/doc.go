@@ -19,5 +19,9 @@
 //     given it while the coordinator cannot have given the member up.
 //   - fold: the state that the records of a log make. A coordinator's is compared with
 //     what its log has on the disk, compacted or not, at random moments.
+//   - Platter: what a power cut would leave at this moment, at least. What the broker
+//     counts as durable has to be there, at every death and now and then.
+//   - Aim: an operation of the disk at which it matters what a death leaves.
+//   - Noise: damage to files that are caches.
 //   - Stream: a named source of choices; two purposes never draw from the same one.
 package sim
