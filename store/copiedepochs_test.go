@@ -35,7 +35,7 @@ func TestTheMarkOfACopyWaitsForTheEpochFile(t *testing.T) {
 		}
 		disk.Kill()
 		d, opened := openDir(t, disk.FS(), "/data")
-		l, r, err := d.OpenLog(testPartition, topicID("orders"), smallLog(), store.LogHooks{}, 0)
+		_, r, err := d.OpenLog(testPartition, topicID("orders"), smallLog(), store.LogHooks{}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

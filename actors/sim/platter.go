@@ -141,7 +141,7 @@ func (l *onPlatter) check(durable ident.Offset, cached []batchRead) error {
 	}
 	epochs, err := l.epochs(l.dir)
 	if err != nil || len(epochs) == 0 {
-		return nil // noise, or not there yet: the epochs are taken from the batches
+		return nil //nolint:nilerr // noise, or not there yet: the epochs are taken from the batches
 	}
 	for _, s := range segments {
 		s.batches = slices.DeleteFunc(s.batches, func(b batchRead) bool { return b.last >= l.mark })
