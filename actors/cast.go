@@ -18,7 +18,7 @@ func init() {
 		{Name: "listener", Scope: "address", Policy: exit, OnIOError: "back off", Doc: "accept, limits of connections"},
 		{Name: "session", Mailbox: unbounded, Scope: "client connection", Policy: halt, OnIOError: "close it", Doc: "order of requests, credit, operations under way"},
 		{Name: "partition", Scope: "hosted replica", Policy: exit, OnIOError: "replica offline", Doc: "partition.Machine and its store.Log"},
-		{Name: "isr", Mailbox: many, Scope: "process", Policy: exit, OnIOError: "none", Doc: "what leaders here propose to the controller"},
+		{Name: "isr", Mailbox: many, Scope: "process", Policy: exit, OnIOError: "none", Doc: "what replicas here say to the controller: proposals, verdicts of recovery"},
 		{Name: "coordinator", Mailbox: many, Scope: "led partition of __consumer_offsets", Policy: exit, OnIOError: "unload, load again", Doc: "group.Shard: the groups that hash to the partition"},
 		{Name: "flusher", Mailbox: many, Scope: "data directory", Policy: exit, OnIOError: "directory offline; all: exit", Doc: "group commit"},
 		{Name: "cleaner", Mailbox: many, Scope: "process", Policy: exit, OnIOError: "back off", Doc: "has the dirtiest logs compacted"},

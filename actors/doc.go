@@ -38,7 +38,7 @@
 //	| Listener      | address            | accept, limits of connections                              | exit     | back off                      |
 //	| Session       | client connection  | order of requests, credit, operations under way            | halt     | close it                      |
 //	| Partition     | hosted replica     | partition.Machine and its store.Log                        | exit     | replica offline               |
-//	| ISR           | process            | what leaders here propose to the controller                | exit     | none                          |
+//	| ISR           | process            | what replicas here say to the controller: proposals, verdicts of recovery | exit | none          |
 //	| Coordinator   | led partition of __consumer_offsets | group.Shard: the groups that hash to the partition | exit  | unload, load again            |
 //	| Flusher       | data directory     | group commit                                               | exit     | directory offline; all: exit  |
 //	| Cleaner       | process            | has the dirtiest logs compacted                            | exit     | back off                      |

@@ -287,7 +287,9 @@ const controllerTickMs = 100
 
 // registration is what the broker says of this run to the controller.
 func (b *Broker) registration(v *config.BrokerValues, d *dataDir, endpoints []cluster.Endpoint) cluster.RegisterBroker {
+	clean, notWhole, unverified := d.judge()
 	return cluster.RegisterBroker{
+		CleanEpoch: clean, NotWhole: notWhole, Unverified: unverified,
 		Broker: b.shared.identity.Broker, Incarnation: b.shared.identity.Incarnation, Endpoints: endpoints,
 		Directories: []ident.DirectoryID{d.store.Meta().Directory}, Rack: v.Rack, Features: features,
 	}

@@ -133,6 +133,7 @@ func (p *partitionActor) serve(t *runtime.Turn, o *opened) {
 	}
 	p.firsts.tell(o.producers, p.now.Wall)
 	p.machine = partition.New(partition.Options{Broker: p.shared.identity.Broker, Log: state, Config: p.settings.machine, Producers: o.producers})
+	p.whole = p.replica.dir.whole(&o.recovery, state.StrictConfirmed)
 	p.tellRecovery(&o.recovery)
 	p.replica.stats.damaged.Store(int64(len(p.file.Damage())))
 	p.retention = t.NewTimer(signalRetain)
@@ -155,6 +156,7 @@ func (p *partitionActor) settled(t *runtime.Turn) {
 	p.unready = false
 	_ = t.Send(p.root, &replicaReady{replica: p.replica}) // Root is gone only when the broker stops
 	p.takeWaiting(t)
+	p.verify(t)
 }
 
 func (p *partitionActor) tellRecovery(r *store.Recovery) {

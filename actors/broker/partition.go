@@ -51,13 +51,16 @@ type partitionActor struct {
 	followers []*linkInfo     // by which each follower that asks has asked last
 	asks      ident.RequestID // of followers, so far
 
-	segments  int             // of the log, to see it roll
-	dirty     bool            // the flusher was asked and has not come yet
-	unready   bool            // Root waits to hear that this replica is as durable as its mark says
-	cleaning  *store.CleanRun // under way; nil: none
-	retention *runtime.Timer
-	reopen    *runtime.Timer // tries again to open the log
-	firsts    firsts         // of producers, refused until then
+	segments int  // of the log, to see it roll
+	dirty    bool // the flusher was asked and has not come yet
+	whole    bool // it has all it ever told a leader, by its recovery
+	// unverified: the controller waits to hear that.
+	unverified bool
+	unready    bool            // Root waits to hear that this replica is as durable as its mark says
+	cleaning   *store.CleanRun // under way; nil: none
+	retention  *runtime.Timer
+	reopen     *runtime.Timer // tries again to open the log
+	firsts     firsts         // of producers, refused until then
 
 	appended  partition.Appended // commands that are used again and again
 	failed    partition.AppendFailed
@@ -70,7 +73,10 @@ type partitionActor struct {
 // Messages of a partition, besides produceWrite, fetchRead, unpark, question, groupWrite, groupRead, and those of other brokers (replicalinks.go).
 type (
 	// becomePartition is the partition's newest record in the metadata, or another registration of one of its replicas.
-	becomePartition struct{ command *partition.Become }
+	becomePartition struct {
+		command    *partition.Become
+		unverified bool // the controller waits to hear how the replica came out of its recovery
+	}
 	// configurePartition carries changed settings.
 	configurePartition struct{ settings topicSettings }
 	// takeOffline ends the service of a replica whose directory is lost.
@@ -131,7 +137,9 @@ func (p *partitionActor) take(t *runtime.Turn, m runtime.Message) {
 		p.openedLog(t, m)
 		return
 	case *becomePartition:
-		p.became(t, m.command)
+		p.unverified = m.unverified
+		p.became(t, m)
+		p.verify(t)
 		return
 	case *configurePartition:
 		p.configured(t, m.settings)
@@ -349,13 +357,13 @@ func (p *partitionActor) unpark(t *runtime.Turn, u *unpark) {
 }
 
 // became applies the newest record of the partition, now or when the log is open.
-func (p *partitionActor) became(t *runtime.Turn, c *partition.Become) {
-	p.become = c
+func (p *partitionActor) became(t *runtime.Turn, m *becomePartition) {
+	p.become = m.command
 	if p.lent {
-		p.wait(&becomePartition{command: c})
+		p.wait(m)
 		return
 	}
-	p.step(t, c)
+	p.step(t, m.command)
 }
 
 // configured applies changed settings.

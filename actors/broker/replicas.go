@@ -25,7 +25,8 @@ func (r *rootActor) spawn(t *runtime.Turn, image *cluster.Image, topic *cluster.
 	}
 	b := &partitionActor{
 		replica: rep, shared: r.shared, root: t.Self(), settings: s, become: r.becomeOf(image, topic.Partitions[number]),
-		log: r.log.With().Str("topic", topic.Name).Int32("partition", number).Logger(),
+		unverified: slices.Contains(topic.Partitions[number].Unverified, r.shared.identity.Broker),
+		log:        r.log.With().Str("topic", topic.Name).Int32("partition", number).Logger(),
 	}
 	switch {
 	case r.blamed[rep.tp]:
@@ -55,6 +56,11 @@ func (r *rootActor) spawn(t *runtime.Turn, image *cluster.Image, topic *cluster.
 		r.spawnCoordinator(t, image, topic, rep)
 	}
 	return rep
+}
+
+// recordOf makes the message with a partition's record.
+func (r *rootActor) recordOf(image *cluster.Image, p *cluster.Partition) *becomePartition {
+	return &becomePartition{command: r.becomeOf(image, p), unverified: slices.Contains(p.Unverified, r.shared.identity.Broker)}
 }
 
 // becomeOf makes the command for a partition's record.
@@ -96,7 +102,7 @@ func (r *rootActor) changePartition(t *runtime.Turn, image *cluster.Image, d clu
 		return
 	}
 	r.follow(rep, d.To.Leader)
-	_ = t.Send(rep.ref, &becomePartition{command: r.becomeOf(image, d.To)}) // one that has stopped leads nothing
+	_ = t.Send(rep.ref, r.recordOf(image, d.To)) // one that has stopped leads nothing
 	if rep.coordinator != nil && (d.From.Leader != d.To.Leader || d.From.LeaderEpoch != d.To.LeaderEpoch) {
 		_ = t.Send(rep.coordinator, &leadPartition{leading: d.To.Leader == r.shared.identity.Broker}) // the same
 	}
@@ -172,7 +178,7 @@ func (r *rootActor) registered(t *runtime.Turn, image *cluster.Image, brokers []
 	}
 	r.eachReplica(func(rep *replica, p *cluster.Partition) {
 		if slices.ContainsFunc(anew, p.HasReplica) {
-			_ = t.Send(rep.ref, &becomePartition{command: r.becomeOf(image, p)}) // one that has stopped leads nothing
+			_ = t.Send(rep.ref, r.recordOf(image, p)) // one that has stopped leads nothing
 		}
 	})
 }

@@ -426,3 +426,33 @@ func TestGroupsFollowTheirCoordinator(t *testing.T) {
 		c.again(gone)
 	}
 }
+
+// TestReplicasTellHowTheyCameOutOfARecovery: when all brokers have lost what proves that their page caches are whole, a strict partition is led by one that has
+// everything up to its durable mark, and a cached one by the one that reaches farthest.
+func TestReplicasTellHowTheyCameOutOfARecovery(t *testing.T) {
+	modes(t, func(t *testing.T, configs map[string]*string) {
+		c := startReplicas(t)
+		c.create("t", 1, configs)
+		cl := c.client(kgo.RecordPartitioner(kgo.ManualPartitioner()))
+		c.produce(cl, 0, 0, 20)
+		c.whole("t")
+		c.stopAll()
+		for _, dir := range c.dirs {
+			for _, name := range []string{".kafka_cleanshutdown", "control-block"} {
+				if err := os.Remove(filepath.Join(dir, name)); err != nil && !os.IsNotExist(err) {
+					t.Fatal(err)
+				}
+			}
+		}
+		for i := range c.dirs {
+			c.begin(i)
+		}
+		for i := range c.dirs {
+			c.serving(i)
+		}
+		c.whole("t")
+		c.produce(c.client(kgo.RecordPartitioner(kgo.ManualPartitioner())), 0, 20, 25)
+		c.read(0, 25)
+		c.equal("t", 1)
+	})
+}

@@ -161,7 +161,11 @@ func (s *stop) closeDirectories() {
 	s.mu.Unlock()
 	one := after(len(s.b.shared.directories), s.end)
 	for _, d := range s.b.shared.directories {
-		_ = d.flusher.Post(&closeDirectory{clean: clean, epoch: s.epoch, done: func(err error) { // Reject calls it too
+		epoch := s.epoch
+		if epoch == ident.NoBrokerEpoch {
+			epoch = d.opened.CleanEpoch // this run never was one: what held before holds
+		}
+		_ = d.flusher.Post(&closeDirectory{clean: clean, epoch: epoch, done: func(err error) { // Reject calls it too
 			s.note(err)
 			one()
 		}})
