@@ -37,12 +37,12 @@ func (k *acquaintances) start(s *shared) {
 }
 
 // learn takes in what has changed in the metadata.
-func (k *acquaintances) learn(t *runtime.Turn, d *cluster.Delta) {
+func (k *acquaintances) learn(d *cluster.Delta) {
 	if k.shared.links == nil {
 		return
 	}
 	for _, b := range d.Brokers {
-		k.change(t, b.ID, func(a *acquaintance) { a.registered = peerAddress(b.To) })
+		k.change(b.ID, func(a *acquaintance) { a.registered = peerAddress(b.To) })
 	}
 }
 
@@ -63,7 +63,7 @@ func hostPort(host string, port uint16) string {
 }
 
 // change tells the links when an address is another one.
-func (k *acquaintances) change(t *runtime.Turn, b ident.BrokerID, how func(*acquaintance)) {
+func (k *acquaintances) change(b ident.BrokerID, how func(*acquaintance)) {
 	if b == k.shared.identity.Broker {
 		return
 	}
@@ -91,7 +91,7 @@ func (c *controllerActor) gossiped(t *runtime.Turn, m *gossiped) {
 	up := m.fact.State == gossip.Joined || m.fact.State == gossip.Updated
 	newest := up || c.known.addresses[b.Broker].run == b.Incarnation
 	if newest {
-		c.known.change(t, b.Broker, func(a *acquaintance) {
+		c.known.change(b.Broker, func(a *acquaintance) {
 			if a.gossiped, a.run = b.Peer, b.Incarnation; !up {
 				a.gossiped, a.run = "", cluster.Incarnation{}
 			}

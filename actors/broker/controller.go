@@ -190,7 +190,7 @@ func (c *controllerActor) persist(t *runtime.Turn, saves []cluster.Save) {
 // commit tells of new images.
 func (c *controllerActor) commit(t *runtime.Turn, list []cluster.Committed) {
 	for i := range list {
-		c.known.learn(t, list[i].Delta)
+		c.known.learn(list[i].Delta)
 		_ = t.Send(c.shared.metadata, &committed{image: list[i].Image, delta: list[i].Delta}) // gone only when the broker stops
 	}
 	if len(list) > 0 {

@@ -55,6 +55,9 @@ func (s *shared) coordinator(group string) (*runtime.Ref, wire.ErrorCode) {
 	if rep == nil || rep.coordinator == nil {
 		return nil, wire.NotCoordinator
 	}
+	if now, _ := s.system.Now(); !s.leased(now) {
+		return nil, wire.NotCoordinator
+	}
 	return rep.coordinator, wire.NoError
 }
 

@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"context"
 	"sync"
 
 	"github.com/rs/zerolog"
@@ -18,8 +17,7 @@ type gossipActor struct {
 	log     zerolog.Logger
 	timer   *runtime.Timer
 	group   sync.WaitGroup
-	over    context.Context
-	end     context.CancelFunc
+	over    chan struct{} // closed when the actor stops
 }
 
 type (
@@ -38,7 +36,7 @@ func (m *leaveGossip) Reject(error) { m.done() }
 
 // Started implements runtime.Starter.
 func (g *gossipActor) Started(t *runtime.Turn) {
-	g.over, g.end = context.WithCancel(context.Background())
+	g.over = make(chan struct{})
 	g.timer = t.NewTimer(signalTick)
 	g.group.Go(g.receive)
 	g.group.Go(g.listen)
@@ -66,7 +64,7 @@ func (g *gossipActor) Turn(_ *runtime.Turn, batch []runtime.Message) {
 func (g *gossipActor) receive() {
 	for {
 		err := g.peering.gossip.Receive()
-		if err == nil || g.over.Err() != nil {
+		if err == nil {
 			return
 		}
 		g.log.Warn().Err(err).Msg("gossip cannot read its packets; trying again")
@@ -81,7 +79,7 @@ func (g *gossipActor) listen() {
 	for {
 		select {
 		case <-g.peering.kick:
-		case <-g.over.Done():
+		case <-g.over:
 			return
 		}
 		news := g.peering.gossip.Take()
@@ -104,7 +102,7 @@ func (g *gossipActor) rejoin() {
 			registered = append(registered, gossip.Peer{Broker: b.ID, Address: address})
 		}
 	}
-	g.peering.gossip.Rejoin(g.peering.contacting, registered)
+	g.peering.rejoin(registered)
 	g.timer.Reset(g.peering.gossip.RejoinAfter())
 }
 
@@ -121,7 +119,7 @@ func (g *gossipActor) tell() {
 
 // Stopping implements runtime.Stopper.
 func (g *gossipActor) Stopping(*runtime.Turn) {
-	g.end()
+	close(g.over)
 	g.peering.gossip.Stop()
 }
 

@@ -18,5 +18,11 @@ func (s *shared) extendLease(sent ident.Instant, r *cluster.HeartbeatReply) {
 	s.lease.Store(int64(sent + session*leasePercent/100))
 }
 
-// leased tells whether the lease holds.
-func (s *shared) leased(now ident.Instant) bool { return int64(now) < s.lease.Load() }
+// leased tells whether the lease holds. A broker without others needs none.
+func (s *shared) leased(now ident.Instant) bool { return s.links == nil || int64(now) < s.lease.Load() }
+
+// acksAll is what a Produce asks that waits for all in-sync replicas.
+const acksAll = -1
+
+// noLease is what a client is told of a broker without a lease.
+const noLease = "the controller has not answered this broker for too long; another may have taken its place"

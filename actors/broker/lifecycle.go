@@ -193,9 +193,9 @@ func (l *lifecycleActor) refused(err *cluster.Error) {
 		l.epoch = ident.NoBrokerEpoch
 		l.shared.lease.Store(0)
 	}
-	switch {
-	case err.Code == l.refusedAt || err.Code == wire.NotController:
-	case err.Code == wire.RequestTimedOut:
+	switch err.Code {
+	case l.refusedAt, wire.NotController:
+	case wire.RequestTimedOut:
 		l.log.Warn().Msg("no controller answers this broker; trying again")
 	default:
 		l.log.Warn().Err(err).Msg(codeRegistration + ": the controller refuses this broker; trying again")

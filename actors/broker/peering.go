@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/troupe-broker/troupe/cluster"
@@ -24,8 +25,9 @@ type peering struct {
 	gossip   *gossip.Gossip
 	kick     chan struct{} // holds a token when gossip has news
 
-	contacting context.Context // ends when nobody is to be contacted any more
-	noContacts context.CancelFunc
+	mu     sync.Mutex
+	enough bool   // nobody is to be contacted any more
+	cancel func() // of the contacts under way
 }
 
 // startMax bounds what a start looks up by name.
@@ -37,7 +39,6 @@ func (b *Broker) openPeers(v *config.PeerValues, self gossip.Member) (*peering, 
 		return nil, nil
 	}
 	p := &peering{kick: make(chan struct{}, 1)}
-	p.contacting, p.noContacts = context.WithCancel(context.Background())
 	if v.Certificate != "" {
 		var err error
 		if p.tls, err = LoadPeerTLS(v.Certificate, v.Key, v.CA); err != nil {
@@ -69,6 +70,27 @@ func (b *Broker) openPeers(v *config.PeerValues, self gossip.Member) (*peering, 
 	return p, nil
 }
 
+// rejoin contacts brokers whom gossip does not show, until noContacts.
+func (p *peering) rejoin(registered []gossip.Peer) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	p.mu.Lock()
+	if p.cancel = cancel; p.enough {
+		cancel()
+	}
+	p.mu.Unlock()
+	p.gossip.Rejoin(ctx, registered)
+}
+
+// noContacts ends what waits for others: the broker stops.
+func (p *peering) noContacts() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.enough = true; p.cancel != nil {
+		p.cancel()
+	}
+}
+
 // wake is told by gossip that there is news.
 func (p *peering) wake() {
 	select {
@@ -90,7 +112,6 @@ func (p *peering) close() error {
 	if p == nil {
 		return nil
 	}
-	p.noContacts()
 	p.gossip.Stop()
 	return p.listener.Close()
 }

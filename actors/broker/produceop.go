@@ -116,6 +116,9 @@ func (s *session) startProduce(t *runtime.Turn, req request, body []byte) (opera
 	mono, wall := t.Now()
 	deadline := mono + ident.Instant(max(op.body.TimeoutMillis, 0))*millisecond
 	code, message := handler.ProduceRefusal(&op.body)
+	if code == wire.NoError && op.body.Acks != acksAll && !s.shared.leased(mono) {
+		code, message = wire.NotLeaderOrFollower, noLease // acks=all waits for followers, who know better
+	}
 	table := s.shared.topics.Load()
 	for it := op.body.Partitions(); it.Next(); {
 		w := op.add(s.self, &it)

@@ -3,6 +3,7 @@ package broker_test
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/troupe-broker/troupe/actors/broker"
@@ -75,11 +77,11 @@ func (r *running) crash() {
 }
 
 // trio starts three brokers that found a cluster.
-func trio(t testing.TB) []*running {
+func trio(t testing.TB, pairs ...string) []*running {
 	t.Helper()
-	brokers := []*running{clustered(t, 1, t.TempDir())}
+	brokers := []*running{clustered(t, 1, t.TempDir(), pairs...)}
 	for id := 2; id <= 3; id++ {
-		brokers = append(brokers, clustered(t, id, t.TempDir(), "join="+brokers[0].PeerAddress()))
+		brokers = append(brokers, clustered(t, id, t.TempDir(), append([]string{"join=" + brokers[0].PeerAddress()}, pairs...)...))
 	}
 	for _, b := range brokers {
 		b.serves()
@@ -174,7 +176,7 @@ func TestThreeBrokersBecomeOneCluster(t *testing.T) {
 	if len(leaders) != 3 || leaders[1] != 2 {
 		t.Errorf("leaders %v", leaders)
 	}
-	if err := other.create("orders", 1, 1); err != kerr.TopicAlreadyExists {
+	if err := other.create("orders", 1, 1); !errors.Is(err, kerr.TopicAlreadyExists) {
 		t.Errorf("a topic is made twice: %v", err)
 	}
 }
@@ -306,6 +308,25 @@ func TestOneBrokerOfAClusterSaysThatItHasTheController(t *testing.T) {
 			t.Errorf("broker %d, the controller is %d: no %q", i+1, leader, want)
 		}
 	}
+}
+
+func TestABrokerWithoutALeaseDoesNotSpeakAlone(t *testing.T) {
+	all := trio(t, "broker.session.timeout.ms=1500", "broker.heartbeat.interval.ms=200")
+	if err := all[0].create("orders", 3, 3); err != nil {
+		t.Fatal(err)
+	}
+	last := all[0]
+	partition := int32(slices.IndexFunc(last.metadata("orders").Topics[0].Partitions, func(p kmsg.MetadataResponseTopicPartition) bool { return p.Leader == 1 }))
+	cl := last.client(kgo.RequiredAcks(kgo.LeaderAck()), kgo.DisableIdempotentWrite(), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.RecordRetries(0), kgo.UnknownTopicRetries(0))
+	produce := func() error {
+		return cl.ProduceSync(within(t, 20*time.Second), &kgo.Record{Topic: "orders", Partition: partition, Value: []byte("x")}).FirstErr()
+	}
+	if err := produce(); err != nil {
+		t.Fatalf("a write with acks=1: %v", err)
+	}
+	all[1].crash()
+	all[2].crash()
+	awaitFact(t, "acks=1 to be refused", func() bool { return errors.Is(produce(), kerr.NotLeaderForPartition) })
 }
 
 // awaitFact waits for a fact by asking for it again and again.

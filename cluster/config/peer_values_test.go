@@ -77,8 +77,15 @@ func TestAPeerPortMustBeSafeAndReachable(t *testing.T) {
 
 func TestValuesAboutPeersAreChecked(t *testing.T) {
 	for _, c := range []struct{ key, value string }{
-		{"bootstrap.expect", "2"}, {"bootstrap.expect", "0"}, {"join", "a"}, {"join", "a:9094,b"}, {"peer.listen", "a"}, {"gossip.keys", "abc"}, {"gossip.keys", "MDEyMzQ1Njc4OWFiY2RlZg==,eA=="},
-		{"gossip.label", ""}, {"gossip.label", strings.Repeat("x", 65)},
+		{"bootstrap.expect", "2"},
+		{"bootstrap.expect", "0"},
+		{"join", "a"},
+		{"join", "a:9094,b"},
+		{"peer.listen", "a"},
+		{"gossip.keys", "abc"},
+		{"gossip.keys", "MDEyMzQ1Njc4OWFiY2RlZg==,eA=="},
+		{"gossip.label", ""},
+		{"gossip.label", strings.Repeat("x", 65)},
 	} {
 		k, _ := Broker().Lookup(c.key)
 		if _, err := k.Parse(c.value); err == nil {

@@ -42,6 +42,7 @@ func freeAddress(t *testing.T) string {
 }
 
 func newTrio(t *testing.T) *trio {
+	t.Helper()
 	c := &trio{t: t}
 	for i := range c.dirs {
 		c.dirs[i], c.clients[i], c.peers[i] = filepath.Join(t.TempDir(), "data"), freeAddress(t), freeAddress(t)
