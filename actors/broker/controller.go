@@ -86,6 +86,8 @@ func (c *controllerActor) Turn(t *runtime.Turn, batch []runtime.Message) {
 			if c.voter != nil && m.to == c.shared.identity.Node {
 				c.step(t, &cluster.Receive{Data: m.data})
 			}
+		case *snapshotFate:
+			c.step(t, &cluster.SnapshotSent{Node: m.node, Failed: m.failed})
 		case *linkUp:
 			c.met(t, m.link)
 		case *linkLost:
@@ -201,7 +203,7 @@ func (c *controllerActor) commit(t *runtime.Turn, list []cluster.Committed) {
 // carryOut does what the machine of a voter asks, in the order it states.
 func (c *controllerActor) carryOut(t *runtime.Turn) {
 	c.persist(t, c.out.Persist)
-	unreachable := c.post(t)
+	lost := c.post(t)
 	c.commit(t, c.out.Commit)
 	for i := range c.out.Reply {
 		r := c.out.Reply[i]
@@ -213,31 +215,41 @@ func (c *controllerActor) carryOut(t *runtime.Turn) {
 		c.note(t, n)
 	}
 	c.out.Reset()
-	for _, l := range unreachable {
-		c.step(t, l)
+	for _, node := range lost {
+		c.step(t, &cluster.Unreachable{Node: node})
 	}
 }
 
-// post sends letters to the other voters, and returns what the machine has to know of those that could not be sent.
-func (c *controllerActor) post(t *runtime.Turn) (fate []cluster.Command) {
+// post sends letters to the other voters, and returns those to whom there is no way.
+func (c *controllerActor) post(t *runtime.Turn) (lost []ident.NodeID) {
 	if c.shared.links == nil {
 		return nil
 	}
 	for i := range c.out.Send {
 		l := &c.out.Send[i]
-		sent := false
-		if to, ok := c.brokerOf(l.To); ok {
-			sent = c.shared.links.send(t, to, peer.Control, &letter{from: c.shared.identity.Node, to: l.To, data: l.Data})
+		m := &letter{from: c.shared.identity.Node, to: l.To, data: l.Data}
+		if l.Snapshot {
+			self, node := t.Self(), l.To
+			m.sent = func(all bool) { _ = self.Post(&snapshotFate{node: node, failed: !all}) } // who has stopped sends no more
 		}
-		switch {
-		case l.Snapshot:
-			fate = append(fate, &cluster.SnapshotSent{Node: l.To, Failed: !sent})
-		case !sent:
-			fate = append(fate, &cluster.Unreachable{Node: l.To})
+		to, ok := c.brokerOf(l.To)
+		if !ok {
+			m.done(false)
+		} else if !c.shared.links.send(t, to, peer.Control, m) {
+			lost = append(lost, l.To)
 		}
 	}
-	return fate
+	return lost
 }
+
+// snapshotFate tells what became of a letter with a snapshot.
+type snapshotFate struct {
+	node   ident.NodeID
+	failed bool
+}
+
+// Bytes implements runtime.Message.
+func (*snapshotFate) Bytes() int { return 0 }
 
 // brokerOf finds the broker that a voter lives in.
 func (c *controllerActor) brokerOf(node ident.NodeID) (ident.BrokerID, bool) {

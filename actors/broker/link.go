@@ -350,6 +350,7 @@ func (l *linkActor) leave(t *runtime.Turn, reason error) {
 	l.state = linkEnding
 	l.links.table.leave(l.info)
 	l.requests.fail(errLinkSkips)
+	l.letters.fail()
 	l.links.handler.closed(t, l.info, l.reason)
 }
 

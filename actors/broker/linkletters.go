@@ -28,6 +28,14 @@ type linkLetters struct {
 type letter struct {
 	from, to ident.NodeID
 	data     []byte
+	// sent is called once, from anywhere, and may only enqueue: all of it was given to the connection, or it was lost before that. Nil: nobody asks.
+	sent func(all bool)
+}
+
+func (m *letter) done(all bool) {
+	if m.sent != nil {
+		m.sent(all)
+	}
 }
 
 // say implements outgoing. A letter for which there is no room is lost, which the quorum bears.
@@ -36,9 +44,11 @@ func (m *letter) say(l *linkActor) {
 	if len(m.data) <= peer.PieceMax {
 		q.seq++
 		l.append(&peer.Letter{To: m.to, From: m.from, Seq: q.seq, Total: uint64(len(m.data)), Data: m.data})
+		m.done(true)
 		return
 	}
 	if len(m.data) > peer.LetterMax || q.bytes+len(m.data) > linkLettersMax && len(q.queue) > 0 {
+		m.done(false)
 		return
 	}
 	q.queue = append(q.queue, m)
@@ -49,7 +59,16 @@ func (m *letter) say(l *linkActor) {
 func (m *letter) Bytes() int { return len(m.data) }
 
 // Reject implements runtime.Rejecter.
-func (*letter) Reject(error) {}
+func (m *letter) Reject(error) { m.done(false) }
+
+// fail gives up what was not sent: the link has ended.
+func (q *linkLetters) fail() {
+	queue := q.queue
+	q.queue, q.bytes, q.sent = nil, 0, 0
+	for _, m := range queue {
+		m.done(false)
+	}
+}
 
 // piece appends the next piece of the first letter in the queue, and says whether there was one.
 func (q *linkLetters) piece(l *linkActor) bool {
@@ -69,6 +88,7 @@ func (q *linkLetters) piece(l *linkActor) bool {
 		q.queue = q.queue[1:]
 		q.bytes -= len(m.data)
 		q.sent = 0
+		m.done(true)
 	}
 	return true
 }
