@@ -13,6 +13,7 @@
 //	├─ metadata          publishes images
 //	├─ lifecycle         registration, heartbeats, readiness
 //	├─ producer-ids      blocks of producer ids
+//	├─ isr               what replicas here say to the controller: changes of ISRs, verdicts of recovery
 //	├─ gossip            memberlist: which brokers are there, and which seem dead; on the peer port
 //	├─ links             the peer port, and connections to the brokers that are known
 //	│  └─ link-N         one connection between brokers
@@ -37,6 +38,20 @@
 // A Fetch is a fetchOp with a fetchRead for each partition. A read waits in the machine until there are bytes, and brings a store.Region: file, place and a
 // reference, no bytes. Regions below 32 KiB that lie in the log's mapped tail go out in the same call as the answer around them, others by sendfile; one
 // that is not in memory is read by the I/O pool first. What a client has fetched before is remembered in a fetchSession (KIP-227).
+//
+// # The way of a replica
+//
+//	follower        the machine asks; the shell gives the ask to the data link to the leader (inquire), which sends those of one turn as one frame
+//	leader's link   gives each ask to its partition (replicaRouter); the machine answers it with a range, or keeps it at the log end (followerAsk)
+//	leader          the range is a store.Region; the link sends it as regions go to clients: sendfile, or one writev; cold ones are read first
+//	follower's link reads the frame into a buffer for which there is credit, and gives it to the partition (leaderAnswer)
+//	follower        sums up each batch and appends it in the same turn (writeReplica), asks on, and says by Progress when it is durable
+//	leader          counts it; the high watermark moves, and Watermarks tell the followers whose asks are parked
+//
+// That a link has opened or ended goes by Root, which knows every replica, to those that have to do with its broker. A replica knows by the link an ask came on
+// which life of the follower it belongs to, so that news that come late do no harm. A truncation runs on the recovery pool, with the log on loan; a replica that
+// is being truncated takes no part in flush rounds. Root keeps a data connection to whoever leads something here, and to nobody else. When nothing moves,
+// nothing is sent, and no timer runs.
 //
 // # The way of a change
 //

@@ -16,6 +16,12 @@
 //
 // SIGKILL leaves the kernel's page cache alone, so this holds for write.caching=true as well; both classes run.
 //
+// # What a kill must not take from a cluster
+//
+// Three brokers (cluster.go) replicate under the same writers, with min.insync.replicas=2. The leader of a partition is killed, now and then all three at once,
+// and what was acknowledged is read from whoever leads then, while the other is still down. All checks above hold; in the end the three have the same batches,
+// byte by byte.
+//
 // # What a kill must not take from groups
 //
 // Committers (committer.go) commit numbers that only rise, as members of groups of both protocols and as simple consumers, and
@@ -35,7 +41,7 @@
 //
 // # Size
 //
-// `go test` runs the small form. TROUPE_TEST_KILL_LOOPS, TROUPE_TEST_GROUP_LOOPS and TROUPE_TEST_HOSTILE_SECONDS make it longer, TROUPE_TEST_SEED
+// `go test` runs the small form. TROUPE_TEST_KILL_LOOPS, TROUPE_TEST_CLUSTER_LOOPS, TROUPE_TEST_GROUP_LOOPS and TROUPE_TEST_HOSTILE_SECONDS make it longer, TROUPE_TEST_SEED
 // repeats the pauses of a run, TROUPE_TEST_ATTACK chooses one attack by a part of its name, TROUPE_TEST_BINARY names a binary
 // that is built already, and TROUPE_TEST_ALONE says that nothing else runs on the machine, so that latency can be judged.
 package chaos
