@@ -17,7 +17,9 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/troupe-broker/troupe/actors/broker"
 	"github.com/troupe-broker/troupe/actors/runtime"
@@ -454,5 +456,59 @@ func TestReplicasTellHowTheyCameOutOfARecovery(t *testing.T) {
 		c.produce(c.client(kgo.RecordPartitioner(kgo.ManualPartitioner())), 0, 20, 25)
 		c.read(0, 25)
 		c.equal("t", 1)
+	})
+}
+
+// TestAFollowerSendsClientsToTheLeader: with its address, where the version of the request has a place for it (KIP-951).
+func TestAFollowerSendsClientsToTheLeader(t *testing.T) {
+	c := startReplicas(t)
+	c.create("t", 1, nil)
+	cl := c.client(kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	c.produce(cl, 0, 0, 1)
+	topics, err := kadm.NewClient(cl).ListTopics(within(t, 10*time.Second), "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, leader := topics["t"].ID, topics["t"].Partitions[0].Leader
+	follower := cl.Broker(int(leader)%3 + 1)
+	led := func(what string, code int16, hinted int32, endpoints int, node func() (int32, string, int32)) {
+		t.Helper()
+		if code != kerr.NotLeaderForPartition.Code || hinted != leader || endpoints != 1 {
+			t.Fatalf("%s: error %d, leader %d of %d endpoints; want NOT_LEADER_OR_FOLLOWER and leader %d", what, code, hinted, endpoints, leader)
+		}
+		if n, host, port := node(); n != leader || fmt.Sprintf("%s:%d", host, port) != c.clients[leader-1] {
+			t.Errorf("%s: broker %d is said to be at %s:%d, want %s", what, n, host, port, c.clients[leader-1])
+		}
+	}
+
+	write := kmsg.NewPtrProduceRequest()
+	write.Acks, write.TimeoutMillis = -1, 10_000
+	wt, wp := kmsg.NewProduceRequestTopic(), kmsg.NewProduceRequestTopicPartition()
+	wt.Topic, wt.TopicID, wp.Records = "t", id, batch("x")
+	wt.Partitions = append(wt.Partitions, wp)
+	write.Topics = append(write.Topics, wt)
+	answer, err := follower.Request(within(t, 10*time.Second), write)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrote := answer.(*kmsg.ProduceResponse)
+	p := &wrote.Topics[0].Partitions[0]
+	led("Produce", p.ErrorCode, p.CurrentLeader.LeaderID, len(wrote.Brokers), func() (int32, string, int32) {
+		return wrote.Brokers[0].NodeID, wrote.Brokers[0].Host, wrote.Brokers[0].Port
+	})
+
+	read := kmsg.NewPtrFetchRequest()
+	read.MaxBytes = 1 << 20
+	rt, rp := kmsg.NewFetchRequestTopic(), kmsg.NewFetchRequestTopicPartition()
+	rt.Topic, rt.TopicID, rp.PartitionMaxBytes = "t", id, 1<<20
+	rt.Partitions = append(rt.Partitions, rp)
+	read.Topics = append(read.Topics, rt)
+	if answer, err = follower.Request(within(t, 10*time.Second), read); err != nil {
+		t.Fatal(err)
+	}
+	got := answer.(*kmsg.FetchResponse)
+	r := &got.Topics[0].Partitions[0]
+	led("Fetch", r.ErrorCode, r.CurrentLeader.LeaderID, len(got.Brokers), func() (int32, string, int32) {
+		return got.Brokers[0].NodeID, got.Brokers[0].Host, got.Brokers[0].Port
 	})
 }
