@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/troupe-broker/troupe/wire"
@@ -129,7 +130,14 @@ func TestOneVoterStartsFromNothingAndCreatesATopic(t *testing.T) {
 	if p := topic.Partitions[0]; p.Leader != 1 || p.LeaderEpoch != 0 || !p.Strict || !p.InSync(1) {
 		t.Fatalf("partition %+v", p)
 	}
-	r = l.ask(create, &create.Ask)
+	made := r.Body.(*CreateTopicsReply).Topics[0]
+	index := l.c.Image().Index()
+	r = l.ask(create, &create.Ask) // whoever forwarded it has lost the answer
+	if got := r.Body.(*CreateTopicsReply).Topics[0]; !reflect.DeepEqual(got, made) || l.c.Image().Index() != index {
+		t.Fatalf("the same command again: %+v at index %d", got, l.c.Image().Index())
+	}
+	other := &CreateTopics{Topics: []NewTopic{{Name: "orders", ID: ident.TopicID{2}, Partitions: 3, ReplicationFactor: 1}}}
+	r = l.ask(other, &other.Ask)
 	if got := r.Body.(*CreateTopicsReply).Topics[0]; got.Err == nil || got.Err.Code != wire.TopicAlreadyExists {
 		t.Fatalf("created again: %+v", got)
 	}

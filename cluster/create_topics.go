@@ -26,14 +26,14 @@ func (c *Controller) createTopics(cmd *CreateTopics) decision {
 			reply.Topics = append(reply.Topics, CreatedTopic{Name: t.Name, Err: refuse(wire.InvalidRequest, "topic %s is in the request more than once", t.Name)})
 			continue
 		}
-		created, err := plan.create(t)
+		made, err := plan.create(t)
 		if err != nil {
-			created = CreatedTopic{Name: t.Name, Err: err}
+			made = CreatedTopic{Name: t.Name, Err: err}
 		}
 		if cmd.ValidateOnly {
-			created.ID = ident.TopicID{}
+			made.ID = ident.TopicID{}
 		}
-		reply.Topics = append(reply.Topics, created)
+		reply.Topics = append(reply.Topics, made)
 	}
 	if cmd.ValidateOnly {
 		return decision{body: reply}
@@ -61,6 +61,11 @@ type topicPlan struct {
 
 // create plans one topic.
 func (p *topicPlan) create(t NewTopic) (CreatedTopic, *Error) {
+	if old, ok := p.image.TopicByID(t.ID); ok && old.Name == t.Name && !t.ID.IsZero() {
+		// The same command again: its answer was lost with a controller, or with the connection to one.
+		stack := p.c.stack(p.image, t.Name)
+		return created(t, len(old.Partitions), len(old.Partitions[0].Replicas), stack), nil
+	}
 	if err := p.image.newName(t.Name); err != nil {
 		return CreatedTopic{}, err
 	}
@@ -90,13 +95,18 @@ func (p *topicPlan) create(t NewTopic) (CreatedTopic, *Error) {
 	records = append(records, p.fresh(t.ID, 0, placed, rulesOf(stack))...)
 	p.take(records, len(placed))
 
-	created := CreatedTopic{Name: t.Name, ID: t.ID, Partitions: int32(len(placed)), ReplicationFactor: int16(len(placed[0]))}
+	return created(t, len(placed), len(placed[0]), stack), nil
+}
+
+// created is what is told of a topic that was made.
+func created(t NewTopic, partitions, factor int, stack config.Stack) CreatedTopic {
+	c := CreatedTopic{Name: t.Name, ID: t.ID, Partitions: int32(partitions), ReplicationFactor: int16(factor)}
 	for k := range config.Topic().All() {
 		if !k.Internal {
-			created.Configs = append(created.Configs, stack.ForTopic(k))
+			c.Configs = append(c.Configs, stack.ForTopic(k))
 		}
 	}
-	return created, nil
+	return c
 }
 
 // place decides where the partitions go: by hand or by Place.
