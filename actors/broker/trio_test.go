@@ -27,6 +27,15 @@ import (
 // clustered starts a broker with a peer port in this process. It does not wait until it serves.
 func clustered(t testing.TB, id int, dir string, pairs ...string) *running {
 	t.Helper()
+	log := zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.ErrorLevel).With().Int("broker", id).Logger()
+	if os.Getenv("TROUPE_TEST_LOG") != "" {
+		log = log.Level(zerolog.DebugLevel).With().Timestamp().Logger()
+	}
+	return clusteredWith(t, log, id, dir, pairs...)
+}
+
+func clusteredWith(t testing.TB, log zerolog.Logger, id int, dir string, pairs ...string) *running {
+	t.Helper()
 	all := append([]string{
 		"log.dir=" + dir, "listeners=PLAINTEXT://127.0.0.1:0", fmt.Sprint("node.id=", id), "peer.listen=127.0.0.1:0", "bootstrap.expect=3", "offsets.topic.num.partitions=3",
 	}, pairs...)
@@ -34,10 +43,6 @@ func clustered(t testing.TB, id int, dir string, pairs ...string) *running {
 	for _, p := range all {
 		name, value, _ := strings.Cut(p, "=")
 		entries = append(entries, config.Entry{Name: name, Value: value})
-	}
-	log := zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.ErrorLevel).With().Int("broker", id).Logger()
-	if os.Getenv("TROUPE_TEST_LOG") != "" {
-		log = log.Level(zerolog.DebugLevel).With().Timestamp().Logger()
 	}
 	sys := runtime.NewSystem(runtime.Options{Log: log, OnBug: func(b *runtime.Blame) { t.Errorf("a bug: %v\n%s", b, b.Stack) }})
 	b, err := broker.Start(broker.Options{Static: config.SetOf(entries...)}, broker.World{
