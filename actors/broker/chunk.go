@@ -27,7 +27,7 @@ func newChunk(pool *creditPool, store *buffers, owner claimant) *chunk {
 	return c
 }
 
-func (c *chunk) retain(n int) { c.refs.Add(int32(n)) }
+func (c *chunk) retain() { c.refs.Add(1) }
 
 func (c *chunk) release() {
 	switch n := c.refs.Add(-1); {

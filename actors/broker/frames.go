@@ -170,7 +170,7 @@ func (in *intake) scan() error {
 			}
 			return nil
 		}
-		in.cur.retain(1)
+		in.cur.retain()
 		in.ready = append(in.ready, frame{chunk: in.cur, body: f.Body, api: f.API})
 		in.need += f.API.Memory(f.Size) - int64(f.Size)
 		in.proven = max(in.proven, f.Size)

@@ -143,7 +143,7 @@ func (in *linkIntake) scan() error {
 			return nil
 		}
 		in.first = true
-		in.cur.retain(1)
+		in.cur.retain()
 		in.ready = append(in.ready, linkFrame{chunk: in.cur, bytes: in.cur.buf[in.at : in.at+size : in.at+size]})
 		in.proven, in.predict = max(in.proven, size), size
 		in.at += size

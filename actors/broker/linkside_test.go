@@ -69,7 +69,7 @@ func (h sideHandler) letter(_ *runtime.Turn, l *linkInfo, from, to ident.NodeID,
 
 func (h sideHandler) answered(_ *runtime.Turn, l *linkInfo, a *peer.Answer, hold *chunk) {
 	if h.held != nil {
-		hold.retain(1)
+		hold.retain()
 		h.held <- hold
 		h.told <- told{what: "answer", link: l}
 		return

@@ -110,7 +110,7 @@ func (r *replicaRouter) answered(t *runtime.Turn, l *linkInfo, a *peer.Answer, h
 		Diverging: a.DivergingEnd != ident.NoOffset, DivergingEpoch: a.DivergingEpoch, DivergingEnd: a.DivergingEnd, Batches: m.command.Batches[:0],
 	}
 	if len(a.Payload) > 0 {
-		hold.retain(1)
+		hold.retain()
 		m.hold, m.payload = hold, a.Payload
 	}
 	_ = t.Send(rep.ref, m) // Reject lets go of it

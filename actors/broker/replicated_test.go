@@ -287,6 +287,7 @@ func (c *replicas) read(partition int32, n int) {
 }
 
 func modes(t *testing.T, run func(t *testing.T, configs map[string]*string)) {
+	t.Helper()
 	for _, caching := range []string{"false", "true"} {
 		t.Run("write.caching="+caching, func(t *testing.T) {
 			two := "2"
@@ -297,6 +298,7 @@ func modes(t *testing.T, run func(t *testing.T, configs map[string]*string)) {
 
 func TestAStoppedLeaderIsReplacedAndCatchesUp(t *testing.T) {
 	modes(t, func(t *testing.T, configs map[string]*string) {
+		t.Helper()
 		c := startReplicas(t)
 		c.create("t", 3, configs)
 		cl := c.client(kgo.RecordPartitioner(kgo.ManualPartitioner()))
@@ -366,6 +368,7 @@ func (c *replicas) forge(i int, tp ident.TopicPartition) {
 
 func TestAReplicaThatPartedTruncates(t *testing.T) {
 	modes(t, func(t *testing.T, configs map[string]*string) {
+		t.Helper()
 		c := startReplicas(t)
 		c.create("t", 1, configs)
 		cl := c.client(kgo.RecordPartitioner(kgo.ManualPartitioner()))
@@ -433,6 +436,7 @@ func TestGroupsFollowTheirCoordinator(t *testing.T) {
 // everything up to its durable mark, and a cached one by the one that reaches farthest.
 func TestReplicasTellHowTheyCameOutOfARecovery(t *testing.T) {
 	modes(t, func(t *testing.T, configs map[string]*string) {
+		t.Helper()
 		c := startReplicas(t)
 		c.create("t", 1, configs)
 		cl := c.client(kgo.RecordPartitioner(kgo.ManualPartitioner()))
