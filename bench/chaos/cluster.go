@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -69,6 +70,12 @@ func (c *Cluster) Start(ctx context.Context) error {
 	}
 	return err
 }
+
+// Pause stops a broker's process without ending it: to the others it is silent, and itself it believes that no time has passed.
+func (b *Broker) Pause() error { return syscall.Kill(b.PID(), syscall.SIGSTOP) }
+
+// Resume lets it go on.
+func (b *Broker) Resume() error { return syscall.Kill(b.PID(), syscall.SIGCONT) }
 
 // Kill ends all that run with SIGKILL.
 func (c *Cluster) Kill() error {

@@ -16,7 +16,7 @@ import (
 	"github.com/troupe-broker/troupe/bench/peer"
 )
 
-// TestKilledLeadersLoseNothing kills leaders of three brokers under load, now and then all three at once: whatever was acknowledged is there on the next leader at once, and on all three, byte
+// TestKilledLeadersLoseNothing kills leaders of three brokers under load, now and then all three at once, and pauses one: whatever was acknowledged is there on the next leader at once, and on all three, byte
 // by byte, in the end.
 func TestKilledLeadersLoseNothing(t *testing.T) {
 	loops := fromEnv(t, "TROUPE_TEST_CLUSTER_LOOPS", 4)
@@ -85,8 +85,11 @@ func TestKilledLeadersLoseNothing(t *testing.T) {
 		acked := snapshot(writers)
 		all := loop%4 == 3
 		kill, start := c.Brokers[victim].Kill, c.Brokers[victim].Start
-		if all {
+		switch {
+		case all:
 			kill, start = c.Kill, c.Start
+		case loop%8 == 5: // only in long runs: clients wait for it
+			kill, start = c.Brokers[victim].Pause, func(context.Context) error { return c.Brokers[victim].Resume() }
 		}
 		if err := kill(); err != nil {
 			t.Fatal(err)
