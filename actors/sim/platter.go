@@ -179,13 +179,14 @@ func (l *onPlatter) segments() ([]*segmentRead, error) {
 			return nil, err
 		}
 		s := &segmentRead{base: ident.Offset(base)}
+		next := s.base
 		for len(b) > 0 {
 			v, more, err := record.Split(b)
-			if err != nil || v.VerifyCRC() != nil {
-				break
+			if err != nil || v.VerifyCRC() != nil || v.BaseOffset() < next {
+				break // a checksum does not cover the base offset, which may be in a sector that was not written
 			}
 			s.batches = append(s.batches, batchRead{base: v.BaseOffset(), last: v.LastOffset(), epoch: v.LeaderEpoch(), crc: v.CRC()})
-			b = more
+			b, next = more, v.NextOffset()
 		}
 		out = append(out, s)
 	}
