@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 
@@ -181,7 +182,10 @@ func (r *rootActor) spawnCoordinator(t *runtime.Turn, image *cluster.Image, topi
 	}
 	// A topic of this name may have been deleted a moment ago, and its coordinators not be gone yet: the id tells them apart.
 	ref, err := t.Spawn(cast("coordinator", coordinatorName+"-"+strconv.Itoa(int(number))+":"+topic.ID.String(), b))
-	if err != nil {
+	switch {
+	case errors.Is(err, runtime.ErrStopped):
+		return // as for a partition
+	case err != nil:
 		panic("broker: a coordinator could not be spawned: " + err.Error())
 	}
 	rep.coordinator = ref

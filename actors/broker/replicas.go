@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -46,7 +47,11 @@ func (r *rootActor) spawn(t *runtime.Turn, image *cluster.Image, topic *cluster.
 	// The credit pool bounds the requests; the mailbox only has to hold what it lets through.
 	spec.CountMax, spec.BytesMax = 1<<16, int(2*r.shared.credit.size)
 	ref, err := t.Spawn(spec)
-	if err != nil {
+	switch {
+	case errors.Is(err, runtime.ErrStopped): // the system is being shut down, Root with it
+		delete(r.held, rep.tp)
+		return nil
+	case err != nil:
 		panic("broker: a partition could not be spawned: " + err.Error())
 	}
 	rep.ref = ref
