@@ -254,7 +254,7 @@ func (b *Broker) spawn(v *config.BrokerValues, d *dataDir, syncer *store.Syncer,
 			door.listener = b.sockets[i]
 		}
 		b.doors = append(b.doors, door)
-		b.listeners = append(b.listeners, child(b.root, cast("listener", "listener-"+l.Name, door)))
+		b.listeners = append(b.listeners, child(b.root, blocking(cast("listener", "listener-"+l.Name, door))))
 	}
 	b.cleaner = child(b.root, cast("cleaner", "cleaner", &cleanerActor{shared: s, log: s.log, pace: b.newPacer()}))
 	if err != nil {

@@ -66,7 +66,7 @@ func startLinks(s *shared, parent *runtime.Ref, o linkOptions) (*links, error) {
 	ls.credit = newCreditPool(o.creditBytes, nil)
 	ls.buffers = newBuffers(o.creditBytes / buffersKept)
 	a := &linksActor{links: ls, log: s.log}
-	ref, err := s.system.Spawn(parent, cast("links", "links", a))
+	ref, err := s.system.Spawn(parent, blocking(cast("links", "links", a)))
 	if err != nil {
 		return nil, err
 	}
@@ -395,7 +395,8 @@ func (a *linksActor) Stopping(*runtime.Turn) {
 	}
 }
 
-// Stopped implements runtime.Stopper: all links have stopped, so that their goroutines end.
+// Stopped implements runtime.Stopper: all links have stopped, so that their goroutines end. It waits for them on a goroutine of its own: on one that reads a
+// link, and happened to run this turn, it would wait for itself.
 func (a *linksActor) Stopped(*runtime.Turn) {
 	a.links.network.Close()
 	a.group.Wait()

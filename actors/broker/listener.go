@@ -148,7 +148,8 @@ func (l *listenerActor) Stopping(*runtime.Turn) {
 	l.each(func(c *line) { c.transport.Close() })
 }
 
-// Stopped implements runtime.Stopper: the sessions have stopped, so that their goroutines end.
+// Stopped implements runtime.Stopper: the sessions have stopped, so that their goroutines end. It waits for them on a goroutine of its own: on one that reads a
+// connection, and happened to run this turn, it would wait for itself.
 func (l *listenerActor) Stopped(*runtime.Turn) {
 	l.group.Wait()
 	l.tellDrained()
