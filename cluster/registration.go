@@ -62,7 +62,8 @@ func serves(ranges []FeatureRange, name string, level int16) bool {
 }
 
 // comeBack judges what a new run of a broker says of its replicas. What it does not name is whole, unless that rests on a clean marker of another run than
-// the last one that is known here, or the directory that had the replica is not there any more.
+// the last one that is known here, or on nothing but the run before, which died without having told its verdict: that one may have cut what a power cut had
+// left unreadable, and who finds the rest sound does not know of it. Nor is a replica whole whose directory is not there any more.
 func (c *Controller) comeBack(old *Broker, cmd *RegisterBroker) []Record {
 	notWhole, unverified := replicaSet(cmd.NotWhole), replicaSet(cmd.Unverified)
 	unclean := cmd.CleanEpoch != 0 && cmd.CleanEpoch != old.Epoch
@@ -81,7 +82,7 @@ func (c *Controller) comeBack(old *Broker, cmd *RegisterBroker) []Record {
 			}
 			key := partitionKey{t.ID, int32(i)}
 			moved := len(p.Directories) > 0 && !p.Directories[at].IsZero() && !slices.Contains(cmd.Directories, p.Directories[at])
-			s.lost = notWhole[key] || moved || unclean && !unverified[key]
+			s.lost = notWhole[key] || moved || (unclean || slices.Contains(p.Unverified, cmd.Broker)) && !unverified[key]
 			to := settle(p, s, func(to *Partition) {
 				to.Unverified = without(to.Unverified, cmd.Broker)
 				if s.lost || unverified[key] {
