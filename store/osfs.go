@@ -297,7 +297,7 @@ func (f *osFile) ReadNow(p []byte, off int64) (int, error) {
 	switch {
 	case errno == 0 && n == len(p):
 		return n, nil
-	case errno == unix.EAGAIN, errno == 0 && n > 0 && !f.Resident(off, int64(len(p))):
+	case errno == unix.EAGAIN, errno == 0 && n > 0 && !f.residentAt(off+int64(n)):
 		return 0, ErrWouldWait
 	default:
 		return f.ReadAt(p, off)

@@ -103,7 +103,7 @@ func (o *committer) look() {
 	sent := o.now()
 	o.request(kmsg.NewPtrMetadataRequest(), func(resp kmsg.Response, err error) {
 		if err == nil {
-			o.topics = o.run.topicsOf(resp.(*kmsg.MetadataResponse), sent, true)
+			o.topics = o.run.topicsOf(resp.(*kmsg.MetadataResponse), sent)
 		}
 	})
 }

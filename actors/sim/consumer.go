@@ -99,7 +99,7 @@ func (s *consumer) look() {
 			return
 		}
 		s.looked = true
-		s.topics = s.run.topicsOf(resp.(*kmsg.MetadataResponse), sent, true)
+		s.topics = s.run.topicsOf(resp.(*kmsg.MetadataResponse), sent)
 		var readers []*reader
 		for _, t := range s.topics {
 			for n := range t.partitions {

@@ -258,7 +258,7 @@ func (m *member) look() {
 	sent := m.now()
 	m.request(kmsg.NewPtrMetadataRequest(), func(resp kmsg.Response) {
 		m.looked = true
-		m.topics = m.run.topicsOf(resp.(*kmsg.MetadataResponse), sent, true)
+		m.topics = m.run.topicsOf(resp.(*kmsg.MetadataResponse), sent)
 		if m.leads && m.epoch > 0 && !m.syncs && m.layoutNow() != m.layout {
 			m.rejoin() // what it assigned is not what there is
 		}

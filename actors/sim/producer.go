@@ -75,7 +75,7 @@ func (p *producer) look() {
 			return
 		}
 		p.looked = true
-		p.topics = p.run.topicsOf(resp.(*kmsg.MetadataResponse), sent, true)
+		p.topics = p.run.topicsOf(resp.(*kmsg.MetadataResponse), sent)
 		for _, l := range p.lanes {
 			l.gone = true
 		}

@@ -167,9 +167,8 @@ func timesOf(v record.View) []ident.Millis {
 	return out
 }
 
-// topicsOf lists the topics of a metadata answer that exist, and holds the answer against what was promised. all tells
-// that every topic was asked for.
-func (r *run) topicsOf(m *kmsg.MetadataResponse, sent ident.Instant, all bool) []*ghostTopic {
+// topicsOf lists the topics of an answer to a request for all topics, and holds it against what was promised.
+func (r *run) topicsOf(m *kmsg.MetadataResponse, sent ident.Instant) []*ghostTopic {
 	var out []*ghostTopic
 	listed := make(map[*ghostTopic]int)
 	for i := range m.Topics {
@@ -187,9 +186,6 @@ func (r *run) topicsOf(m *kmsg.MetadataResponse, sent ident.Instant, all bool) [
 		}
 		listed[t] = len(mt.Partitions)
 		out = append(out, t)
-	}
-	if !all {
-		return out
 	}
 	for _, t := range r.ghost.all() {
 		if t.stable() && t.promisedAt <= sent && listed[t] < t.promised {
