@@ -33,6 +33,7 @@ func (g *Group) Heartbeat(now coord.Now, cfg *coord.Config, topics coord.Topics,
 		g.refuse(id, c, r, out)
 		return
 	}
+	moved := replaced != nil && replaced.classic()
 	if replaced != nil {
 		m = g.replace(replaced, name, out)
 	}
@@ -42,6 +43,10 @@ func (g *Group) Heartbeat(now coord.Now, cfg *coord.Config, topics coord.Topics,
 	}
 	g.subscribe(now, cfg, topics, name, m, wanted(m, c), out)
 	m = g.members[name]
+	if moved && g.Epoch() == g.targetEpoch() && !g.covered(topics) {
+		// It takes its place in the protocol as it was, and may have been the leader of a generation that is older than the newest topic.
+		g.bump(topics, out)
+	}
 	g.assign(now, cfg, topics, out)
 	g.reconcile(now, topics, m, c.Owned, c.Owned != nil, out)
 	g.watch(now, cfg, m, out)
