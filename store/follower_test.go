@@ -91,3 +91,47 @@ func TestProducersAreReplayedAfterATruncation(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsLeftAfterATruncationIsSynced: a sync was under way when the log was cut, and
+// its result is of another generation. Nothing is appended afterwards, and all the same
+// what is left has to become durable, or a high watermark that counts flushed ends waits
+// for it for ever.
+func TestWhatIsLeftAfterATruncationIsSynced(t *testing.T) {
+	for _, rolled := range []bool{false, true} {
+		d, _ := openDir(t, storetest.NewDisk(1).FS(), "/data")
+		l, _, err := d.OpenLog(ident.TopicPartition{Topic: "t"}, topicID("t"), smallLog(), store.LogHooks{}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for o := range ident.Offset(6) {
+			mustAppend(t, l, batch(t, o, 1, 0, 1, 100))
+			if rolled && o == 3 {
+				if err := l.Roll(0); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		syncer, err := d.NewSyncer()
+		if err != nil {
+			t.Fatal(err)
+		}
+		work, dirty := l.BeginSync()
+		if !dirty {
+			t.Fatal("six batches were appended, and nothing is dirty")
+		}
+		if end, err := l.Truncate(4, 0, nil); err != nil || end != 4 {
+			t.Fatal(end, err)
+		}
+		for _, r := range syncer.Sync(nil, []store.SyncWork{work}) {
+			if flushed, moved, err := l.Synced(r); err != nil || moved {
+				t.Fatalf("a result of the generation before the cut moved the flushed end to %d: %v", flushed, err)
+			}
+		}
+		if err := syncer.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if flushed := flush(t, d, l); flushed != 4 {
+			t.Errorf("rolled=%v: the log ends at 4 and is flushed to %d", rolled, flushed)
+		}
+	}
+}

@@ -214,8 +214,21 @@ func (l *Log) continueAt(sp *spare, o ident.Offset, now ident.Millis) error {
 	l.recent.clear()
 	l.resume.clear()
 	l.dirty.active = false
+	l.soilUnflushed()
 	l.slotState.cutting = false
 	return l.rememberFile()
+}
+
+// soilUnflushed leaves to the next sync what is left of the log above its flushed end. A
+// sync that was under way when the log was cut says nothing any more, and what it took is
+// dirty for nobody: without this the flushed end would stay behind until the next append.
+func (l *Log) soilUnflushed() {
+	for i, s := range l.segments[:len(l.segments)-1] {
+		if l.segments[i+1].base > l.flushed && s.file != nil { // one that rests was synced
+			s.file.retain()
+			l.dirty.closed = append(l.dirty.closed, s.file)
+		}
+	}
 }
 
 // Restart drops everything and begins the log at o, which may lie above End: a

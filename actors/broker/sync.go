@@ -25,6 +25,9 @@ func (p *partitionActor) beginSync(t *runtime.Turn, b *beginShare) {
 	*s = share{replica: p.replica}
 	if p.file != nil {
 		s.work, s.has = p.file.BeginSync()
+		if !s.has && p.file.Flushed() >= p.file.End() {
+			p.settled(t) // cut down to what was durable before it could be synced
+		}
 	}
 	_ = t.Send(b.flusher, s) // a flusher that has stopped syncs nothing
 }
