@@ -22,7 +22,7 @@ func init() {
 		{Name: "coordinator", Mailbox: many, Scope: "led partition of __consumer_offsets", Policy: exit, OnIOError: "unload, load again", Doc: "group.Shard: the groups that hash to the partition"},
 		{Name: "flusher", Mailbox: many, Scope: "data directory", Policy: exit, OnIOError: "directory offline; all: exit", Doc: "group commit"},
 		{Name: "cleaner", Mailbox: many, Scope: "process", Policy: exit, OnIOError: "back off", Doc: "has the dirtiest logs compacted"},
-		{Name: "ioworker", Mailbox: many, Scope: "goroutine of a pool", Policy: exit, OnIOError: "told to who asked", Doc: "reads of cold data; opening, closing and deleting of logs"},
+		{Name: "ioworker", Mailbox: many, Scope: "goroutine of a pool", Policy: exit, OnIOError: "told to who asked", Doc: "reads of cold data; opening, closing, cutting, compacting and deleting of logs"},
 		{Name: "links", Mailbox: many, Scope: "process", Policy: exit, OnIOError: "back off", Doc: "which brokers are reached: the peer port, dialling, back-off"},
 		{Name: "link", Mailbox: Mailbox{CountMax: 1 << 20, BytesMax: 256 << 20}, Scope: "connection between brokers", Policy: halt, OnIOError: "connect again", Doc: "msgpack frames, probes, requests under way"},
 		{Name: "gossip", Mailbox: many, Scope: "process", Policy: exit, OnIOError: "back off", Doc: "memberlist: discovers brokers and suspects the dead"},

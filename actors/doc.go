@@ -42,7 +42,7 @@
 //	| Coordinator   | led partition of __consumer_offsets | group.Shard: the groups that hash to the partition | exit  | unload, load again            |
 //	| Flusher       | data directory     | group commit                                               | exit     | directory offline; all: exit  |
 //	| Cleaner       | process            | has the dirtiest logs compacted                            | exit     | back off                      |
-//	| IOWorker      | goroutine of a pool | reads of cold data; opening, closing and deleting of logs | exit     | told to who asked             |
+//	| IOWorker      | goroutine of a pool | reads of cold data; opening, closing, cutting, compacting and deleting of logs | exit     | told to who asked             |
 //	| Links         | process            | which brokers are reached: the peer port, dialling, back-off | exit   | back off                      |
 //	| Link          | connection between brokers | msgpack frames, probes, requests under way         | halt     | connect again                 |
 //	| Gossip        | process            | memberlist: discovers brokers and suspects the dead        | exit     | back off                      |

@@ -11,7 +11,7 @@ import (
 // before: nothing that is about to go can be read or reported any more.
 type cut struct {
 	open    bool
-	refused bool // for now; it will be asked for again
+	refused bool // the shell could not do it, on a full disk for example; the alarm asks again
 	anew    bool // the whole log goes; it begins again at the end
 	rebuild bool
 	// later is the newest metadata record that came meanwhile; it is applied when the

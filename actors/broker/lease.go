@@ -9,9 +9,10 @@ import (
 // if it were a member: another may have taken its place. It only shortens staleness; what must be unique waits for a committed record.
 const leasePercent = 80
 
-// extendLease takes in the answer to a heartbeat that was sent then.
+// extendLease takes in the answer to a heartbeat that was sent then. A broker that is told that it is fenced has none from then on.
 func (s *shared) extendLease(sent ident.Instant, r *cluster.HeartbeatReply) {
 	if r.Fenced {
+		s.lease.Store(0)
 		return
 	}
 	session := ident.Instant(s.settings.Load().SessionMs) * millisecond

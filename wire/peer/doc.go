@@ -23,7 +23,7 @@
 //   - A frame of an unknown code below [Required] is skipped. One from Required on
 //     must be understood: it ends the connection ([Code.MustKnow]).
 //   - What the two sides may send is the version that the handshake has found in
-//     both ranges, and the cluster's committed troupe.peer.version below that.
+//     both ranges.
 //
 // # What is promised
 //
