@@ -30,7 +30,12 @@ func (l *Log) Append(v record.View, now ident.Millis) error {
 	}
 	size := len(v)
 	if l.mustRoll(v, size, now) {
-		if err := l.roll(base, int64(size), now); err != nil {
+		// A gap below the batch belongs to the new segment, so that the old one ends where this begins, unless the batch is too far for that.
+		from := l.end
+		if next-1-from > 1<<31-1 {
+			from = base
+		}
+		if err := l.roll(from, int64(size), now); err != nil {
 			return err
 		}
 	} else if l.sinceSnapshot > snapshotEvery {
@@ -162,6 +167,7 @@ func (l *Log) roll(base ident.Offset, need int64, now ident.Millis) error {
 		return errors.Join(l.sift(err, "close "+old.name(suffixLog)), l.discard(fresh))
 	}
 	l.dirty.active = false
+	old.end = l.end
 	l.keepOpen(old)
 	l.closedSize += old.size
 	l.segments = append(l.segments, fresh)
@@ -170,6 +176,7 @@ func (l *Log) roll(base ident.Offset, need int64, now ident.Millis) error {
 	if err := l.soil(old); err != nil {
 		return err
 	}
+	l.saveEnds()
 	return l.sift(l.rememberFile(), "look at "+fresh.name(suffixLog))
 }
 

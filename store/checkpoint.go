@@ -92,6 +92,21 @@ func syncDir(fs FS, name string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
+// syncAbove makes the name of a directory durable, and the names of those above it: any of them may have been made a moment ago, by MkdirAll in a process that
+// died before it synced them. One above the parent that cannot be synced, since it may not be opened or is no disk, is older than we are.
+func syncAbove(fs FS, name string) error {
+	up := filepath.Dir(name)
+	err := syncDir(fs, up)
+	if errors.Is(err, os.ErrPermission) {
+		err = nil
+	}
+	synced := err == nil
+	for above := filepath.Dir(up); synced && above != up; up, above = above, filepath.Dir(above) {
+		synced = syncDir(fs, above) == nil
+	}
+	return err
+}
+
 // checkpointLines splits Kafka's checkpoint text, "0", a count and as many lines,
 // and returns the lines after the count. (CheckpointFile.java)
 func checkpointLines(text []byte) ([]string, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/troupe-broker/troupe/wire/ident"
 )
@@ -72,11 +73,17 @@ func (d *Directory) Checkpoint() error {
 
 // checkpoint does it. Caller holds mu.
 func (d *Directory) checkpoint() error {
-	return errors.Join(d.writeLines(marksFile, d.marks(), true), d.writeLines(startsFile, d.starts(), false), d.writeCleaned())
+	// The starts first: a mark above the start of a log without a segment is what a log looks like that lost all its files.
+	err := errors.Join(d.writeLines(startsFile, d.starts(), false), d.writeMarks(), d.writeCleaned())
+	if err == nil {
+		clear(d.deleted)
+	}
+	return err
 }
 
-// writeCleaned writes how far each log was compacted, in Kafka's form. It is a cache, so
-// that a full disk is no reason to fail. Caller holds mu.
+// writeCleaned writes how far each log was compacted, in Kafka's form. A line that is
+// too low costs a compaction, so that a full disk is no reason to fail. One that is too
+// high on disk is: what a repair has put below it would count as clean. Caller holds mu.
 func (d *Directory) writeCleaned() error {
 	var lines []markLine
 	for tp, e := range d.logs {
@@ -88,8 +95,15 @@ func (d *Directory) writeCleaned() error {
 	if bytes.Equal(text, d.cleaned) || (len(lines) == 0 && d.cleaned == nil) {
 		return nil
 	}
+	if d.lowersCleaned() {
+		err := d.replace(cleanedFile, text)
+		if err == nil {
+			d.cleaned = text
+		}
+		return err
+	}
 	path := filepath.Join(d.o.Path, cleanedFile)
-	err := putFile(d.o.FS, path, text, true)
+	err := replaceFile(d.o.FS, path, text)
 	if err == nil {
 		d.cleaned = text
 	}
@@ -97,6 +111,16 @@ func (d *Directory) writeCleaned() error {
 		return nil
 	}
 	return d.health.sift(err, "write "+path)
+}
+
+// lowersCleaned tells whether the file on disk calls more of a log clean than is, or has a line of one that has gone: another of its name would inherit it. Caller
+// holds mu.
+func (d *Directory) lowersCleaned() bool {
+	lines, _ := decodeMarks(d.cleaned, markColumns{}) // what cannot be read is not believed at a start either
+	return slices.ContainsFunc(lines, func(m markLine) bool {
+		e := d.logs[m.partition]
+		return e == nil || ident.Offset(e.standing.cleaned.Load()) < m.offset
+	})
 }
 
 // readCleaned reads it. What cannot be read is forgotten, and compacted again.
@@ -112,6 +136,7 @@ func (d *Directory) readCleaned() error {
 	case err != nil:
 		return err
 	}
+	d.cleaned = b
 	for _, m := range lines {
 		if e := d.logs[m.partition]; e != nil {
 			e.standing.cleaned.Store(int64(m.offset))
@@ -120,40 +145,23 @@ func (d *Directory) readCleaned() error {
 	return nil
 }
 
-// SetStrict writes the flag "strict, confirmed" beside the durable mark of a log
-// (design of replication: a replica with this flag, a readable mark and everything
-// up to it is whole after any restart). It is durable when the call returns.
-func (d *Directory) SetStrict(tp ident.TopicPartition, on bool) error {
+// ForgetStrict returns when no flag "strict, confirmed" of a log is on disk any more, after [Log.SetStrict] has taken it back. With an error it may still be
+// there: call again.
+func (d *Directory) ForgetStrict(tp ident.TopicPartition) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	e := d.logs[tp]
-	if e == nil {
-		return fmt.Errorf("set the strict flag of %s: %w", tp, os.ErrNotExist)
-	}
-	if e.strict == on {
+	if e := d.logs[tp]; e == nil || !e.strict {
 		return nil
 	}
-	e.strict = on
-	return d.writeLines(marksFile, d.marks(), true)
+	return d.writeMarks()
 }
 
-// ConfirmStrict sets the same flag with the next checkpoint. That is safe: a flag that
-// is lost makes a replica less trusted than it could be, and a thousand new partitions
-// do not write the marks a thousand times.
-func (d *Directory) ConfirmStrict(tp ident.TopicPartition) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if e := d.logs[tp]; e != nil {
-		e.strict = true
-	}
-}
-
-// Strict tells the flag as it was found or set.
+// Strict tells the flag "strict, confirmed" of a log, as it was found or set.
 func (d *Directory) Strict(tp ident.TopicPartition) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	e := d.logs[tp]
-	return e != nil && e.strict
+	return e != nil && e.standing.strict.Load()
 }
 
 // persist makes marks and log starts durable, and the control block with them: the
@@ -176,11 +184,28 @@ func (d *Directory) writeStarts() error {
 	return d.writeLines(startsFile, d.starts(), false)
 }
 
+// writeMarks writes the durable marks and the flags beside them, and notes which flags may be on disk: while it fails, those of before and those it was about
+// to write. Caller holds mu.
+func (d *Directory) writeMarks() error {
+	lines := d.marks()
+	for i := range lines {
+		e := d.logs[lines[i].partition]
+		e.strict = e.strict || lines[i].strict
+	}
+	if err := d.writeLines(marksFile, lines, true); err != nil {
+		return err
+	}
+	for i := range lines {
+		d.logs[lines[i].partition].strict = lines[i].strict
+	}
+	return nil
+}
+
 // marks lists the durable marks. Caller holds mu.
 func (d *Directory) marks() []markLine {
 	lines := make([]markLine, 0, len(d.logs))
 	for tp, e := range d.logs {
-		lines = append(lines, markLine{partition: tp, offset: ident.Offset(e.standing.mark.Load()), strict: e.strict, topic: e.topic})
+		lines = append(lines, markLine{partition: tp, offset: ident.Offset(e.standing.mark.Load()), strict: e.standing.strict.Load(), topic: e.topic})
 	}
 	return lines
 }

@@ -86,9 +86,11 @@ type CleanRun struct {
 	o         CleanOptions
 	cfg       LogConfig
 	from, to  ident.Offset
+	start     ident.Offset // of the log, when the run began
 	sources   []cleanSource
 	producers map[ident.ProducerID]ident.Offset // active ones, and their last offset
 	cancelled atomic.Bool
+	repaired  int64 // of the log, when the run began
 
 	keys      *keyMap
 	end       ident.Offset                      // below it the keys are noted
@@ -237,7 +239,7 @@ func (l *Log) BeginClean(now ident.Millis, bound ident.Offset, o CleanOptions) (
 		return nil, err
 	}
 	for _, h := range l.holes {
-		if h.From < c.To {
+		if h.To > l.start && h.From < c.To {
 			return nil, &Error{
 				Code:    CodeDamaged,
 				Message: fmt.Sprintf("%s is not compacted: its offsets [%d, %d) are damaged; restore the partition from a replica or a backup, or delete the records below %d", l.o.Partition, h.From, h.To, h.To),
@@ -246,8 +248,8 @@ func (l *Log) BeginClean(now ident.Millis, bound ident.Offset, o CleanOptions) (
 		}
 	}
 	r := &CleanRun{
-		log: l, o: o, cfg: l.cfg, from: c.From, to: c.To,
-		producers: make(map[ident.ProducerID]ident.Offset), lastDirty: make(map[ident.ProducerID]ident.Offset),
+		log: l, o: o, cfg: l.cfg, from: c.From, to: c.To, start: l.start,
+		producers: make(map[ident.ProducerID]ident.Offset), lastDirty: make(map[ident.ProducerID]ident.Offset), repaired: l.repaired.Load(),
 	}
 	r.stats.From, r.stats.To = c.From, c.From
 	for i := max(l.segmentAt(l.start), 0); i < len(l.segments)-1 && l.segments[i].base < c.To; i++ {
@@ -269,8 +271,12 @@ func (r *CleanRun) Unsound() OffsetRange { return r.bad }
 // Cancel makes Work stop at the next batch, from any goroutine.
 func (r *CleanRun) Cancel() { r.cancelled.Store(true) }
 
-// Cancelled tells whether the run is to stop, to any goroutine.
-func (r *CleanRun) Cancelled() bool { return r.cancelled.Load() }
+// Cancelled tells whether the run is to stop, to any goroutine: it was cancelled, or a
+// repair counts on what is there now, or has put another file in the place of one that it
+// reads by its name. What a run that was cancelled has met is not to be believed.
+func (r *CleanRun) Cancelled() bool {
+	return r.cancelled.Load() || r.log.repaired.Load() != r.repaired
+}
 
 // Abandon ends a run whose log's owner is gone. It may be called in place of EndClean
 // from any goroutine that has the run to itself.
@@ -290,13 +296,13 @@ func (l *Log) SwapCleaned(r *CleanRun, now ident.Millis) error {
 	l.settle()
 	g := r.ready
 	i := l.segmentAt(g.sources[0].base)
-	if r.cancelled.Load() || !l.cfg.Compact || !l.still(i, g.sources) {
+	if r.Cancelled() || !l.cfg.Compact || !l.still(i, g.sources) {
 		r.Cancel()
 		return errors.Join(ErrCleanAborted, r.discard())
 	}
 	r.ready = nil
 	n := len(g.sources)
-	w := &swap{base: g.sources[0].base}
+	w := &swap{base: g.sources[0].base, suffix: suffixCleaned}
 	var err error
 	for _, s := range l.segments[i : i+n] {
 		l.closedSize -= s.size
@@ -305,8 +311,11 @@ func (l *Log) SwapCleaned(r *CleanRun, now ident.Millis) error {
 		w.sources = append(w.sources, s.base)
 		l.doomed = append(l.doomed, doomedSegment{s.base, now + ident.Millis(l.cfg.FileDeleteDelayMs)})
 	}
+	g.segment.end = l.segments[i+n-1].end // its last batch stays, if only by its header
 	l.segments = slices.Replace(l.segments, i, i+n, g.segment)
+	l.holes = slices.DeleteFunc(l.holes, func(h hole) bool { return slices.Contains(w.sources, h.base) }) // below the start: nothing of it was copied
 	l.closedSize += g.segment.size
+	l.shapes++
 	l.resume.clear()
 	r.stats.Segments += n
 	l.beginSwap(w, g.segment)
@@ -325,16 +334,18 @@ func (l *Log) still(i int, sources []cleanSource) bool {
 		}
 	}
 	last := sources[len(sources)-1].next
-	return !slices.ContainsFunc(l.holes, func(h hole) bool { return h.To > sources[0].base && h.From < last })
+	return !slices.ContainsFunc(l.holes, func(h hole) bool { return h.To > max(sources[0].base, l.start) && h.From < last })
 }
 
 // EndClean ends a run. After CleanDone the log is clean up to the stats' To; after
 // anything else what was swapped stays, and the rest is done again by the next run.
 func (l *Log) EndClean(r *CleanRun) CleanStats {
+	over := r.Cancelled() // what a repair has put in is not clean
 	r.Abandon()
-	if !l.closed && r.stats.To > r.from && l.cfg.Compact {
+	if !over && !l.closed && r.stats.To > r.from && l.cfg.Compact {
 		l.cleaned = min(max(l.firstDirty(), r.stats.To), l.end)
 		l.settle()
+		l.saveEnds()
 	}
 	return r.stats
 }

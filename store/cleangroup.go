@@ -99,9 +99,13 @@ func (w *cleanWriter) create(base ident.Offset) error {
 		return l.health.siftOne(err, "make room for a cleaned segment")
 	}
 	name := s.name(suffixLog) + suffixCleaned
-	var err error
-	s.file, err = openSegmentFile(l.o.FS, name, os.O_RDWR|os.O_CREATE|os.O_EXCL, l.onFail)
-	return l.health.siftOne(err, "create "+name)
+	sf, err := openSegmentFile(l.o.FS, name, os.O_RDWR|os.O_CREATE|os.O_EXCL, l.onFail)
+	if err != nil {
+		return l.health.siftOne(err, "create "+name)
+	}
+	sf.void, sf.trust = s.void, s.trust
+	s.file = sf
+	return nil
 }
 
 // batch writes what is left of a batch.

@@ -343,7 +343,7 @@ func (w *cleanWorld) truncate() {
 	}
 	to := g.batches[n].view.BaseOffset()
 	g.cutTo, g.flushed = to, min(g.flushed, to)
-	end, err := w.log.Truncate(to, w.now, nil)
+	end, err := w.log.Truncate(to, w.now)
 	if err != nil || end != to {
 		w.t.Fatalf("truncate to %d gave %d, %v", to, end, err)
 	}

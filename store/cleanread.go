@@ -50,26 +50,14 @@ func (r *CleanRun) Work(now ident.Millis) (CleanStep, error) {
 
 // proceed is an error when the run is to stop.
 func (r *CleanRun) proceed() error {
-	if r.cancelled.Load() {
+	if r.Cancelled() {
 		return ErrCleanAborted
 	}
 	return r.log.health.check()
 }
 
-// sift turns an error of the disk into what the caller shall see. When the log was closed
-// or deleted meanwhile, that is the reason of whatever went wrong.
 func (r *CleanRun) sift(err error, doing string) error {
-	if err == nil {
-		return nil
-	}
-	l := r.log
-	l.shared.Lock()
-	over := l.shared.gone || l.shared.closed
-	l.shared.Unlock()
-	if over {
-		return errors.Join(ErrCleanAborted, err)
-	}
-	return l.health.siftOne(err, doing)
+	return r.log.siftAside(err, ErrCleanAborted, doing)
 }
 
 // note fills the key map from the dirty part, as far as it fits.
@@ -190,6 +178,9 @@ func (r *CleanRun) readFile(f File, s cleanSource, show func(v record.View, last
 			h, rerr := sc.resync(s.base, s.next)
 			if rerr != nil {
 				return r.sift(rerr, "read "+s.name)
+			}
+			if h.To <= r.start { // nobody reads it any more
+				continue
 			}
 			r.bad = h.OffsetRange
 			return r.unsound(s, h.OffsetRange, err)

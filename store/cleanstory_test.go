@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -13,166 +14,6 @@ import (
 	"github.com/troupe-broker/troupe/wire/ident"
 	"github.com/troupe-broker/troupe/wire/record"
 )
-
-// story is a compacted log to which records are put by hand.
-type story struct {
-	t     *testing.T
-	disk  *storetest.Disk
-	fs    store.FS
-	cfg   store.LogConfig
-	dir   *store.Directory
-	log   *store.Log
-	now   ident.Millis
-	known []record.ProducerEntry // that the partition remembers
-	seen  map[ident.ProducerID]record.ProducerEntry
-}
-
-func newStory(t *testing.T, change ...func(*store.LogConfig)) *story {
-	t.Helper()
-	s := &story{t: t, disk: storetest.NewDisk(1), now: 1_000_000}
-	s.cfg = smallLog()
-	s.cfg.Compact, s.cfg.DeleteRetained = true, false
-	s.cfg.DeleteRetentionMs = 5000
-	for _, c := range change {
-		c(&s.cfg)
-	}
-	s.fs = s.disk.FS()
-	if err := s.fs.MkdirAll("/", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	s.open()
-	return s
-}
-
-func (s *story) open() {
-	s.t.Helper()
-	s.dir, _ = openDir(s.t, s.fs, "/data")
-	s.openLog()
-}
-
-func (s *story) openLog() {
-	s.t.Helper()
-	s.seen = map[ident.ProducerID]record.ProducerEntry{}
-	l, _, err := s.dir.OpenLog(testPartition, topicID("orders"), s.cfg, store.LogHooks{
-		OnBatch:   func(v record.View) { replay(s.seen, v) },
-		Producers: func(dst []record.ProducerEntry) []record.ProducerEntry { return append(dst, s.known...) },
-	}, s.now)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.log = l
-}
-
-// put appends one batch; each word is key=value, or key alone for a tombstone.
-func (s *story) put(change func(*record.Builder), words ...string) ident.Offset {
-	s.t.Helper()
-	b := record.NewBuilder()
-	b.LeaderEpoch = 0
-	if change != nil {
-		change(b)
-	}
-	for _, w := range words {
-		key, value, has := strings.Cut(w, "=")
-		v := []byte(value)
-		if !has {
-			v = nil
-		}
-		b.Append(s.now, []byte(key), v)
-	}
-	out, err := b.Finish(nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	v := record.View(out)
-	v.SetBaseOffset(s.log.End())
-	mustAppend(s.t, s.log, v)
-	return v.BaseOffset()
-}
-
-// close closes the active segment, and makes all durable.
-func (s *story) close() {
-	s.t.Helper()
-	if err := s.log.Roll(s.now); err != nil {
-		s.t.Fatal(err)
-	}
-	flush(s.t, s.dir, s.log)
-}
-
-// clean does a whole run.
-func (s *story) clean(o store.CleanOptions) store.CleanStats {
-	s.t.Helper()
-	if o.LoadFactor == 0 {
-		o.MapBytes, o.LoadFactor = 1<<16, 0.9
-	}
-	run, err := s.log.BeginClean(s.now, s.log.End(), o)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if run == nil {
-		return store.CleanStats{}
-	}
-	for range 1000 {
-		step, err := run.Work(s.now)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		switch step {
-		case store.CleanSwap:
-			if err := s.log.SwapCleaned(run, s.now); err != nil {
-				s.t.Fatal(err)
-			}
-		case store.CleanAgain:
-		case store.CleanDone:
-			return s.log.EndClean(run)
-		}
-	}
-	s.t.Fatal("the run does not end")
-	return store.CleanStats{}
-}
-
-// batches reads all that is there.
-func (s *story) batches() []record.View {
-	return readAll(s.t, s.log, s.log.Start(), s.log.End(), 1<<20)
-}
-
-// text is what a consumer reads.
-func (s *story) text() string {
-	s.t.Helper()
-	var out []string
-	for _, v := range s.batches() {
-		for _, r := range recordsOf(s.t, v) {
-			w := fmt.Sprintf("%d:%s", r.offset, r.key)
-			if r.value != nil {
-				w += "=" + string(r.value)
-			}
-			out = append(out, w)
-		}
-	}
-	return strings.Join(out, " ")
-}
-
-func (s *story) want(text string) {
-	s.t.Helper()
-	if got := s.text(); got != text {
-		s.t.Fatalf("read %q, want %q", got, text)
-	}
-}
-
-// names lists the files of the partition that end so.
-func (s *story) names(suffix string) []string {
-	s.t.Helper()
-	list, err := s.fs.ReadDir("/data/orders-3")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	var out []string
-	for _, e := range list {
-		if strings.HasSuffix(e.Name, suffix) {
-			out = append(out, e.Name)
-		}
-	}
-	return out
-}
 
 func TestCompactionKeepsTheLastRecordOfEachKey(t *testing.T) {
 	s := newStory(t)
@@ -283,8 +124,7 @@ func TestTheLastSequenceOfAProducerOutlivesItsRecords(t *testing.T) {
 	if fmt.Sprint(empty) != "[1:2+1]" {
 		t.Fatalf("the headers left are %v", empty)
 	}
-	s.disk.Kill()
-	s.fs = s.disk.FS()
+	s.stop("kill")
 	for _, n := range s.names(".snapshot") {
 		if err := s.fs.Remove("/data/orders-3/" + n); err != nil {
 			t.Fatal(err)
@@ -314,8 +154,7 @@ func TestALogOfEmptyBatchesIsCleanedToo(t *testing.T) {
 	s.close()
 	for range 3 {
 		s.clean(store.CleanOptions{})
-		s.disk.Kill()
-		s.fs = s.disk.FS()
+		s.stop("kill")
 		s.open()
 		if err := s.fs.Remove("/data/cleaner-offset-checkpoint"); err != nil && !strings.Contains(err.Error(), "not exist") {
 			t.Fatal(err)
@@ -400,7 +239,7 @@ func TestARunEndsWhenItsLogChanges(t *testing.T) {
 			flush(s.t, s.dir, s.log)
 		},
 		"a truncation has cut a source": func(s *story) {
-			if _, err := s.log.Truncate(1, s.now, nil); err != nil {
+			if _, err := s.log.Truncate(1, s.now); err != nil {
 				s.t.Fatal(err)
 			}
 			s.put(func(b *record.Builder) { b.LeaderEpoch = 1 }, "a=other")
@@ -681,5 +520,78 @@ func TestARunWhoseLogIsDeletedHarmsNobody(t *testing.T) {
 		if off := s.dir.Offline(); off != nil {
 			t.Fatalf("point %d: %v", point, off)
 		}
+	}
+}
+
+// A repair puts another file in the place of one that a compaction reads by its name. The compaction is over then: what it would find at its positions is no damage,
+// and what has come is not clean.
+func TestACompactionEndsWithTheRepairOfWhatItReads(t *testing.T) {
+	s := newStory(t)
+	s.put(nil, "a=1")
+	s.put(nil, "a=2")
+	s.close()
+	s.put(nil, "b=3")
+	s.close()
+	// repair gets the batch at offset 1 again from a replica that has it in more bytes.
+	repair := func() {
+		t.Helper()
+		if err := s.log.Condemn(store.OffsetRange{From: 1, To: 2}, s.now); err != nil {
+			t.Fatal(err)
+		}
+		b := record.NewBuilder()
+		b.LeaderEpoch = 0
+		b.Append(s.now, []byte("a"), []byte(strings.Repeat("2", 100)))
+		out, err := b.Finish(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		record.View(out).SetBaseOffset(1)
+		r, err := s.log.BeginRepair(0, s.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := fillFrom(t, r, []record.View{out}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.log.SwapRepaired(r, s.now); err != nil {
+			t.Fatal(err)
+		}
+		for len(s.names(".repaired"))+len(s.names(".swap")) > 0 {
+			runtime.Gosched()
+		}
+	}
+	begin := func() *store.CleanRun {
+		t.Helper()
+		run, err := s.log.BeginClean(s.now, s.log.End(), store.CleanOptions{MapBytes: 4096, LoadFactor: 0.9})
+		if err != nil || run == nil {
+			t.Fatalf("no run begins: %v", err)
+		}
+		if step, err := run.Work(s.now); err != nil || step != store.CleanAgain {
+			t.Fatalf("the keys are noted: step %d, %v", step, err)
+		}
+		return run
+	}
+	run := begin()
+	repair()
+	if _, err := run.Work(s.now); !errors.Is(err, store.ErrCleanAborted) || run.Unsound() != (store.OffsetRange{}) {
+		t.Errorf("a run after the repair of what it reads: %v, unsound %v", err, run.Unsound())
+	}
+	s.log.EndClean(run)
+
+	run = begin()
+	for step := store.CleanAgain; step != store.CleanDone; {
+		var err error
+		if step, err = run.Work(s.now); err != nil {
+			t.Fatal(err)
+		}
+		if step == store.CleanSwap {
+			if err := s.log.SwapCleaned(run, s.now); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	repair()
+	if s.log.EndClean(run); s.log.FirstDirty() > 1 {
+		t.Errorf("what was repaired at offset 1 counts as clean up to %d", s.log.FirstDirty())
 	}
 }

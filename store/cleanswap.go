@@ -23,6 +23,7 @@ import (
 // swap is what is to be done to the files of a group that was swapped in memory.
 type swap struct {
 	base    ident.Offset
+	suffix  string // of the files that were written
 	sources []ident.Offset
 	before  *swap // has to be done first: what a tombstone deletes goes before its time runs
 
@@ -78,7 +79,7 @@ func (w *swap) run(l *Log) error {
 	fs, dir := l.o.FS, l.o.Path
 	name := segmentName(dir, w.base, suffixLog)
 	if !w.committed {
-		if err := fs.Rename(name+suffixCleaned, name+suffixSwap); err != nil {
+		if err := fs.Rename(name+w.suffix, name+suffixSwap); err != nil {
 			return err
 		}
 		if err := syncDir(fs, dir); err != nil {
@@ -88,7 +89,7 @@ func (w *swap) run(l *Log) error {
 	}
 	if !w.aside {
 		for _, base := range w.sources {
-			if err := renameSegment(fs, dir, base, suffixDeleted); err != nil {
+			if err := renameSegment(fs, dir, base); err != nil {
 				return err
 			}
 		}
@@ -97,7 +98,7 @@ func (w *swap) run(l *Log) error {
 		}
 		w.aside = true
 	}
-	if err := nameCleaned(fs, dir, w.base); err != nil {
+	if err := nameCleaned(fs, dir, w.base, w.suffix); err != nil {
 		return err
 	}
 	w.done.Store(true)
@@ -105,10 +106,10 @@ func (w *swap) run(l *Log) error {
 }
 
 // nameCleaned gives a committed segment its names, the log's last.
-func nameCleaned(fs FS, dir string, base ident.Offset) error {
+func nameCleaned(fs FS, dir string, base ident.Offset, written string) error {
 	for _, suffix := range []string{suffixTxnIndex, suffixIndex, suffixTimeIndex} {
 		name := segmentName(dir, base, suffix)
-		if err := fs.Rename(name+suffixCleaned, name); err != nil && !isNotExist(err) {
+		if err := fs.Rename(name+written, name); err != nil && !isNotExist(err) {
 			return err
 		}
 	}
@@ -201,17 +202,39 @@ func (v *recovery) completeSwaps(entries []DirEntry) (changed bool, err error) {
 	slices.Sort(swaps)
 	for _, base := range swaps {
 		if lowest <= base {
-			// Kafka splits a segment so: all parts are .swap before the old one goes.
-			if err := removeSegment(v.l.o.FS, v.l.o.Path, base, suffixSwap); err != nil {
+			// Kafka splits a segment so: all parts are .swap before the old one goes. A later compaction may have begun the .cleaned one as well, and then the
+			// .swap is all there is.
+			covered, err := v.covered(base, logs)
+			if err != nil {
 				return true, err
 			}
-			continue
+			if covered {
+				if err := removeSegment(v.l.o.FS, v.l.o.Path, base, suffixSwap); err != nil {
+					return true, err
+				}
+				continue
+			}
 		}
 		if err := v.completeSwap(base, logs); err != nil {
 			return true, err
 		}
 	}
 	return len(swaps) > 0, nil
+}
+
+// covered tells whether a segment under its own name has the offset o.
+func (v *recovery) covered(o ident.Offset, logs []ident.Offset) (bool, error) {
+	below := ident.NoOffset
+	for _, base := range logs {
+		if base <= o {
+			below = max(below, base)
+		}
+	}
+	if below < 0 {
+		return false, nil
+	}
+	end, _, err := v.l.endOf(segmentName(v.l.o.Path, below, suffixLog), below)
+	return end > o, err
 }
 
 // completeSwap puts one committed segment in the place of those that it replaces.
@@ -228,7 +251,7 @@ func (v *recovery) completeSwap(base ident.Offset, logs []ident.Offset) error {
 	}
 	for _, old := range logs {
 		if old >= base && old < end {
-			if err := renameSegment(l.o.FS, l.o.Path, old, suffixDeleted); err != nil {
+			if err := renameSegment(l.o.FS, l.o.Path, old); err != nil {
 				return err
 			}
 		}
@@ -243,10 +266,12 @@ func (v *recovery) completeSwap(base ident.Offset, logs []ident.Offset) error {
 		}
 	}
 	txn := segmentName(l.o.Path, base, suffixTxnIndex)
-	if err := l.o.FS.Rename(txn+suffixSwap, txn); err != nil && !isNotExist(err) {
-		return err
+	for _, suffix := range []string{suffixSwap, suffixRepaired} { // Kafka's, and that of a repair
+		if err := l.o.FS.Rename(txn+suffix, txn); err != nil && !isNotExist(err) {
+			return err
+		}
 	}
-	return nameCleaned(l.o.FS, l.o.Path, base)
+	return nameCleaned(l.o.FS, l.o.Path, base, suffixCleaned)
 }
 
 // endOf is the offset after the last batch of a file; sound: the batches end where the

@@ -23,10 +23,9 @@ const (
 	bootIDBytes    = 64
 	// voidAt is the place of a word that is not 0 once a sync or a read failed:
 	// one store, that works when the disk does not.
-	voidAt      = 512
-	slotsMin    = 256
-	slotsMax    = 32768
-	controlSpan = controlHead + slotsMax*slotSize
+	voidAt   = 512
+	slotsMin = 256
+	slotsMax = 32768
 )
 
 // controlBlock is the open control block of a directory. A nil one, of a disk that
@@ -37,6 +36,7 @@ type controlBlock struct {
 	mapping Mapping
 	bytes   []byte
 	slots   int   // that the file has room for
+	most    int   // that the mapping has
 	free    []int // indexes of slots that no log has
 }
 
@@ -83,6 +83,9 @@ func decodeControl(b []byte) (controlFound, error) {
 	}
 	for at := controlHead; at+slotSize <= len(b); at += slotSize {
 		s := slot{halves: b[at:][:slotSize]}
+		if s.empty() {
+			continue
+		}
 		if v, ok := s.get(); ok {
 			found.slots[v.log] = v
 		}
@@ -91,18 +94,20 @@ func decodeControl(b []byte) (controlFound, error) {
 }
 
 // createControl replaces the block by a new one for this boot. void carries an
-// error of this boot over. keep are slots that stay as they were.
-func createControl(fs FS, dir, boot string, void bool, keep map[uint64]slotState) (c *controlBlock, kept map[uint64]*slot, err error) {
+// error of this boot over. keep are slots that stay as they were, most is how many
+// there may ever be.
+func createControl(fs FS, dir, boot string, void bool, keep map[uint64]slotState, most int) (c *controlBlock, kept map[uint64]*slot, err error) {
 	name := filepath.Join(dir, controlFile)
 	slots := slotsMin
-	for slots < len(keep)+slotsMin/2 && slots < slotsMax {
+	for slots < len(keep)+slotsMin/2 && slots < most {
 		slots *= 2
 	}
+	slots = min(slots, most)
 	f, err := fs.OpenFile(name+suffixTemporary, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return nil, nil, err
 	}
-	c = &controlBlock{file: f, slots: slots}
+	c = &controlBlock{file: f, slots: slots, most: most}
 	if kept, err = c.fill(boot, void, keep); err == nil {
 		// Synced once, so that after a power loss the boot id in it is an old one
 		// and says so. What the slots tell of this boot is never synced on purpose.
@@ -120,7 +125,7 @@ func (c *controlBlock) fill(boot string, void bool, keep map[uint64]slotState) (
 	if err := c.file.Allocate(0, controlHead+int64(c.slots)*slotSize); err != nil {
 		return nil, err
 	}
-	m, err := c.file.Map(0, controlSpan)
+	m, err := c.file.Map(0, controlHead+int64(c.most)*slotSize)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +174,7 @@ func (c *controlBlock) give(s *slot) {
 }
 
 func (c *controlBlock) grow() bool {
-	more := min(c.slots, slotsMax-c.slots)
+	more := min(c.slots, c.most-c.slots)
 	if more == 0 || c.file.Allocate(controlHead+int64(c.slots)*slotSize, int64(more)*slotSize) != nil {
 		return false
 	}

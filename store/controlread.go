@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/troupe-broker/troupe/wire/ident"
@@ -26,6 +25,7 @@ type ControlSlot struct {
 	Cutting      bool  // a truncation to End is under way
 	Behind       bool  // the epoch file lacks more than Epoch
 	NoEpochFile  bool  // there is none yet
+	Lacking      bool  // what was told of the log is not all there, and nobody has heard that
 }
 
 // Of tells whether the slot is of a partition of the topic with this id.
@@ -45,15 +45,14 @@ func ReadControlBlock(b []byte) (ControlBlock, error) {
 	}
 	c := ControlBlock{Boot: found.boot, Void: found.void}
 	for at := controlHead; at+slotSize <= len(b); at += slotSize {
-		halves := b[at:][:slotSize]
-		if len(bytes.Trim(halves, "\x00")) == 0 {
+		s := slot{halves: b[at:][:slotSize]}
+		if s.empty() {
 			continue
 		}
-		s := slot{halves: halves}
 		v, ok := s.get()
 		c.Slots = append(c.Slots, ControlSlot{
 			Position: int64(at), Torn: !ok, Log: v.log, File: v.file, Base: v.base, Size: v.size, End: v.end, Flushed: v.flushed, Epoch: v.epoch,
-			Cutting: v.cutting, Behind: v.behind, NoEpochFile: v.bare,
+			Cutting: v.cutting, Behind: v.behind, NoEpochFile: v.bare, Lacking: v.lacking,
 		})
 	}
 	return c, nil

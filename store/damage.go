@@ -15,7 +15,9 @@ type OffsetRange struct{ From, To ident.Offset }
 
 // hole is a range of a log that cannot be read: its offsets, and the positions
 // [pos, to) of the segment that begins at base. It is known from the moment that
-// somebody ran into it; nothing but a healthy copy mends it.
+// somebody ran into it; nothing but a healthy copy mends it. One that ends at or below
+// the log start is nobody's damage any more. It is remembered while its bytes are in a
+// segment of the log: what they say is not to be taken for a batch.
 type hole struct {
 	OffsetRange
 	base    ident.Offset
@@ -26,14 +28,24 @@ type hole struct {
 func (l *Log) Damage() []OffsetRange {
 	var list []OffsetRange
 	for _, h := range l.holes {
-		list = append(list, h.OffsetRange)
+		if h.To > l.start {
+			list = append(list, h.OffsetRange)
+		}
 	}
 	return list
 }
 
+// passHoles forgets the holes below the log start whose bytes have gone with their segment.
+func (l *Log) passHoles() {
+	l.holes = slices.DeleteFunc(l.holes, func(h hole) bool {
+		return h.To <= l.start && !slices.ContainsFunc(l.segments, func(s *segment) bool { return s.base == h.base })
+	})
+}
+
 // Condemn notes that the batches in [from, to) are not to be served any more: a
-// reader found their checksum wrong. The bounds must be those of batches. When they
-// are in the active segment, it is closed.
+// reader found their checksum wrong. From is where the first of them begins; where the
+// next sound one does, the log finds out. When they are in the active segment, it is
+// closed.
 func (l *Log) Condemn(r OffsetRange, now ident.Millis) error {
 	if err := l.usable(); err != nil {
 		return err
@@ -41,33 +53,86 @@ func (l *Log) Condemn(r OffsetRange, now ident.Millis) error {
 	if r.From < l.start || r.To > l.end || r.From >= r.To {
 		return &OffsetError{Partition: l.o.Partition, Offset: r.From, Start: l.start, End: l.end}
 	}
-	i, pos, err := l.locate(r.From)
+	h, err := l.span(max(l.segmentAt(r.From), 0), r)
 	if err != nil {
 		return err
 	}
-	to, err := l.positionOf(l.segments[i], r.To)
-	if err != nil {
-		return err
-	}
-	l.condemn(hole{OffsetRange: r, base: l.segments[i].base, pos: pos, to: to})
-	if l.segments[i] == l.active {
+	l.condemn(h)
+	if h.base == l.active.base {
 		return l.Roll(now)
 	}
 	return nil
+}
+
+// span finds the positions of a damaged range, in segment i or, behind a gap, the next. What the headers there say may be damaged, too: it begins where the batches
+// below end, and ends where a sound batch begins.
+func (l *Log) span(i int, r OffsetRange) (hole, error) {
+	s := l.segments[i]
+	p, err := l.indexed(s, func() (place, error) { return s.index.byOffset(r.From - 1) })
+	if err == nil {
+		err = l.reach(s)
+	}
+	if err != nil {
+		return hole{}, err
+	}
+	sc := newScanner(nil, s.file.file, p.pos, s.size, s.base)
+	for sc.next < r.From {
+		if n := slices.IndexFunc(l.holes, func(h hole) bool { return h.base == s.base && sc.pos >= h.pos && sc.pos < h.to }); n >= 0 {
+			sc.pos, sc.next = l.holes[n].to, max(sc.next, l.holes[n].To)
+			continue
+		}
+		if sc.pos == sc.limit && i+1 < len(l.segments) && l.segments[i+1].base < r.To {
+			return l.span(i+1, OffsetRange{l.segments[i+1].base, r.To})
+		}
+		v, at, err := sc.batch()
+		if err == nil && v.NextOffset() <= r.From {
+			continue
+		}
+		if err == nil {
+			sc.pos, sc.next = at, r.From // the range begins within, or the header says so
+			break
+		}
+		h := hole{}
+		if !isIOFailure(err) {
+			h, err = sc.resync(s.base, l.behind(s))
+		}
+		if err != nil {
+			return hole{}, l.sift(err, "read "+s.name(suffixLog))
+		}
+		if h.To > r.From {
+			sc.pos, sc.next = at, h.From
+			break
+		}
+		l.condemn(h) // nobody has come upon it yet
+	}
+	h, err := sc.resync(s.base, l.behind(s))
+	return h, l.sift(err, "read "+s.name(suffixLog))
 }
 
 func (l *Log) condemn(h hole) {
 	if h.From >= h.To {
 		return
 	}
-	i, found := slices.BinarySearchFunc(l.holes, h.From, func(x hole, want ident.Offset) int {
+	known := false
+	// What overlaps is one: somebody has come upon the same place from another side.
+	l.holes = slices.DeleteFunc(l.holes, func(o hole) bool {
+		if o.OffsetRange == h.OffsetRange {
+			known = true
+			return true // an empty segment has been put where it was, perhaps
+		}
+		if o.base != h.base || o.From >= h.To || o.To <= h.From {
+			return false
+		}
+		known = known || o.From <= h.From && o.To >= h.To
+		h.From, h.To, h.pos, h.to = min(o.From, h.From), max(o.To, h.To), min(o.pos, h.pos), max(o.to, h.to)
+		return true
+	})
+	if !known {
+		l.news = append(l.news, h)
+	}
+	i, _ := slices.BinarySearchFunc(l.holes, h.From, func(x hole, want ident.Offset) int {
 		return int(min(max(x.From-want, -1), 1))
 	})
-	if found {
-		l.holes[i] = h
-		return
-	}
-	l.news = append(l.news, h)
 	l.holes = slices.Insert(l.holes, i, h)
 }
 
@@ -78,10 +143,15 @@ func (l *Log) condemn(h hole) {
 func (l *Log) NewDamage(now ident.Millis) (list []OffsetRange, err error) {
 	roll := false
 	for _, h := range l.news {
-		list = append(list, h.OffsetRange)
+		if h.To > l.start {
+			list = append(list, h.OffsetRange)
+		}
 		roll = roll || h.base == l.active.base
 	}
 	l.news = nil
+	if len(list) > 0 || l.damageUnsaved.Load() {
+		l.saveDamage()
+	}
 	if roll {
 		err = l.Roll(now)
 	}
@@ -232,6 +302,10 @@ func (s *scanner) try(pos int64) (ident.Offset, bool, error) {
 	}
 }
 
+// Unread is what an error means that a region of the log gave: to its reader a part of
+// it is missing, to the log it is like one that it has met itself.
+func (l *Log) Unread(err error) error { return l.sift(err, "read records of "+l.o.Partition.String()) }
+
 // Check reads the region and verifies the checksum of each batch. It returns the
 // length of the sound prefix in bytes, and the offsets of the batch behind it when
 // that is unsound. It may wait for the disk.
@@ -248,12 +322,30 @@ func (r *Region) Check(buf []byte) (sound int64, bad OffsetRange, err error) {
 		switch {
 		case err == nil:
 		case errors.Is(err, errScanEnd):
+			if r.held.trust != nil {
+				r.held.trust.summed(r.off, r.off+int64(r.n))
+			}
 			return int64(r.n), OffsetRange{}, nil
 		case isIOFailure(err):
 			return sc.pos - r.off, OffsetRange{}, err
 		default:
+			if sc.pos == r.off {
+				sc.next = r.firstOffset() // nothing was read that would say where it begins
+			}
 			h, rerr := sc.resync(0, r.next)
 			return h.pos - r.off, h.OffsetRange, rerr
 		}
 	}
+}
+
+// firstOffset is the base offset of the first batch by its header, which has no checksum of its own; or what was asked for, when that is not in such a batch.
+func (r *Region) firstOffset() ident.Offset {
+	head := record.View(make([]byte, record.HeaderSize))
+	if n, err := r.ReadAt(head, 0); n < len(head) || err != nil && !isShort(err) {
+		return r.from
+	}
+	if head.Magic() != record.Magic || head.LastOffsetDelta() < 0 || head.BaseOffset() > r.from || head.LastOffset() < r.from {
+		return r.from
+	}
+	return head.BaseOffset()
 }

@@ -259,12 +259,7 @@ func TestATornTailAboveTheMarkIsCutSilentlyButToldOf(t *testing.T) {
 }
 
 func TestPromisedOffsetsAreNotGivenAwayWhenTheirFileIsLost(t *testing.T) {
-	w := newWorld(t, 1, smallLog())
-	for range 12 {
-		opAppend{2, 700, 0}.run(w)
-	}
-	w.flush()
-	opCheckpoint{}.run(w)
+	w := newFilled(t, 12, opAppend{2, 700, 0})
 	w.disk.Crash(1)
 	f, err := w.disk.FS().OpenFile("/data/orders-3/00000000000000000000.log", os.O_RDWR, 0)
 	if err != nil {

@@ -51,6 +51,9 @@ type DirectoryOptions struct {
 	// RaftReserveBytes is the size of a fresh file of the Raft log, half of which is
 	// kept free ahead of the writer. 0: 4 MiB.
 	RaftReserveBytes int64
+	// ControlSlots is how many logs the control block may come to have room for: that
+	// of all of them is mapped. 0: 32,768.
+	ControlSlots int
 }
 
 // Directory is one open data directory. Its methods may be called from several
@@ -59,7 +62,8 @@ type Directory struct {
 	o      DirectoryOptions
 	health *health
 	lock   io.Closer
-	dir    Dir // of the data directory itself
+	dir    Dir   // of the data directory itself
+	scans  scans // of logs that are being opened
 
 	deleting sync.RWMutex // read-held while a log is deleted, which Close waits for; before mu
 
@@ -75,6 +79,8 @@ type Directory struct {
 	raftOld bool
 	marked  bool   // the durable marks could be read
 	cleaned []byte // what cleanedFile was last written with
+	// deleted: the checkpoints may still have lines of these, which are gone. One that comes back is another log, and inherits nothing.
+	deleted map[ident.TopicPartition]struct{}
 
 	write   sync.Mutex // held while checkpoints are written, so that none overtakes another
 	ballast bool       // the ballast file is there; guarded by write
@@ -85,7 +91,7 @@ type Directory struct {
 type entry struct {
 	topic    ident.TopicID
 	standing *standing
-	strict   bool
+	strict   bool         // the flag "strict, confirmed" is, or may be, on disk
 	log      *Log         // while it is open
 	mode     RecoveryMode // how it is to be recovered when it is opened
 	found    bool         // it was here when the directory was opened, and was not opened since
@@ -154,7 +160,7 @@ func (d *Directory) OpenLog(tp ident.TopicPartition, id ident.TopicID, c LogConf
 		FS: d.o.FS, Path: filepath.Join(d.o.Path, partitionDirName(tp)), Partition: tp, Topic: id,
 		Config: c, Generations: d.o.Generations, Now: now, Background: d.o.Background,
 		Producers: h.Producers, OnSnapshot: h.OnSnapshot, OnBatch: h.OnBatch,
-		health: d.health, persist: d.persist, onClose: d.logClosed,
+		health: d.health, scans: &d.scans, persist: d.persist, onClose: d.logClosed,
 	}
 	e, err := d.admit(&o)
 	if err != nil {
@@ -183,6 +189,11 @@ func (d *Directory) admit(o *LogOptions) (*entry, error) {
 	}
 	e := d.logs[o.Partition]
 	if e == nil {
+		if _, gone := d.deleted[o.Partition]; gone {
+			if err := d.checkpoint(); err != nil {
+				return nil, err
+			}
+		}
 		e = &entry{topic: o.Topic, standing: &standing{}, fresh: true}
 		d.logs[o.Partition] = e
 	} else if e.log != nil {
@@ -306,9 +317,44 @@ func (d *Directory) DeleteLog(l *Log) error {
 	delete(d.slots, logKey(l.o.Topic, l.o.Partition.Partition))
 	d.control.give(l.slot)
 	delete(d.logs, l.o.Partition)
+	d.deleted[l.o.Partition] = struct{}{}
 	d.mu.Unlock()
 	d.background(func() error { return d.o.FS.RemoveAll(to) })
 	return nil
+}
+
+// DeleteUnopened removes what the directory found of a log when it was opened, as
+// [Directory.DeleteLog] does, without reading it: for logs that nobody has opened
+// since, or could, and nobody is about to. One that the directory does not know, or
+// that is of another topic, is no error and stays.
+func (d *Directory) DeleteUnopened(tp ident.TopicPartition, id ident.TopicID) error {
+	if err := d.health.check(); err != nil {
+		return err
+	}
+	d.deleting.RLock()
+	defer d.deleting.RUnlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	e := d.logs[tp]
+	switch {
+	case d.closed:
+		return ErrClosed
+	case e == nil || e.topic != id:
+		return nil
+	case e.log != nil:
+		return fmt.Errorf("the log of %s is open", tp)
+	}
+	to, err := d.moveAside(tp, suffixDeleteDir)
+	if err != nil {
+		return d.health.siftOne(err, "delete the log of "+tp.String())
+	}
+	key := logKey(id, tp.Partition)
+	d.control.give(d.slots[key])
+	delete(d.slots, key)
+	delete(d.logs, tp)
+	d.deleted[tp] = struct{}{}
+	d.background(func() error { return d.o.FS.RemoveAll(to) })
+	return d.untaint()
 }
 
 // moveAside renames a partition's directory, durably, and returns its new path.

@@ -49,11 +49,14 @@ func OpenDirectory(o DirectoryOptions) (*Directory, Opened, error) {
 	if o.BallastBytes <= 0 {
 		o.BallastBytes = ballastDefault
 	}
+	if o.ControlSlots <= 0 {
+		o.ControlSlots = slotsMax
+	}
 	d := &Directory{
 		o:      o,
 		health: &health{path: o.Path, awakeMax: int64(o.OpenLogsMax)},
 		slots:  map[uint64]*slot{},
-		logs:   map[ident.TopicPartition]*entry{},
+		logs:   map[ident.TopicPartition]*entry{}, deleted: map[ident.TopicPartition]struct{}{},
 	}
 	n := &opening{d: d}
 	n.out.CleanEpoch = ident.NoBrokerEpoch
@@ -80,11 +83,13 @@ func (n *opening) enter() error {
 		if err := o.FS.MkdirAll(o.Path, 0o755); err != nil {
 			return n.refused(err, "create")
 		}
-		if err := syncDir(o.FS, filepath.Dir(o.Path)); err != nil {
-			return n.refused(err, "sync the parent of")
-		}
 	default:
 		return n.refused(err, "look at")
+	}
+	if _, err := o.FS.Stat(filepath.Join(o.Path, metaFile)); isNotExist(err) { // else its name was synced before its identity was written
+		if err := syncAbove(o.FS, o.Path); err != nil {
+			return n.refused(err, "sync what is above")
+		}
 	}
 	lock, err := o.FS.Lock(filepath.Join(o.Path, lockFile))
 	if errors.Is(err, ErrLocked) {
@@ -181,7 +186,7 @@ func (n *opening) unblock() error {
 	for _, e := range n.names {
 		file := strings.TrimSuffix(e.Name, suffixTemporary)
 		switch strings.TrimSuffix(file, suffixSealed) {
-		case startsFile, marksFile, cleanedFile, cleanFile, controlFile, ballastFile:
+		case startsFile, marksFile, cleanedFile, cleanFile, controlFile, ballastFile, runsFile:
 		default:
 			continue
 		}
@@ -297,6 +302,13 @@ func (n *opening) readMarks() error {
 			e.standing.start.Store(int64(ident.NoOffset))
 		}
 	}
+	for _, lines := range [][]markLine{starts, marks} {
+		for _, m := range lines {
+			if d.logs[m.partition] == nil {
+				d.deleted[m.partition] = struct{}{}
+			}
+		}
+	}
 	for _, m := range starts {
 		if e := d.logs[m.partition]; e != nil && m.of(e) {
 			e.standing.start.Store(int64(m.offset))
@@ -306,6 +318,7 @@ func (n *opening) readMarks() error {
 		if e := d.logs[m.partition]; e != nil && m.of(e) {
 			e.standing.mark.Store(int64(m.offset))
 			e.strict = m.strict
+			e.standing.strict.Store(m.strict)
 		}
 	}
 	return d.readCleaned()
@@ -407,7 +420,7 @@ func (n *opening) commit() error {
 	}
 	if raised {
 		// On a full disk the old, lower marks stay: more is verified.
-		if err := d.writeLines(marksFile, d.marks(), true); err != nil && !errors.Is(err, ErrNoSpace) {
+		if err := d.writeMarks(); err != nil && !errors.Is(err, ErrNoSpace) {
 			return err
 		}
 	}
@@ -437,14 +450,14 @@ func (n *opening) commit() error {
 func (n *opening) newControl(keep map[uint64]slotState) error {
 	d := n.d
 	taint := n.out.ErrorMarked
-	c, slots, err := createControl(d.o.FS, d.o.Path, n.boot, taint, keep)
+	c, slots, err := createControl(d.o.FS, d.o.Path, n.boot, taint, keep, d.o.ControlSlots)
 	if err != nil && IsNoSpace(err) {
 		for _, name := range []string{controlFile, controlFile + suffixTemporary, ballastFile} {
 			if rm := d.o.FS.Remove(filepath.Join(d.o.Path, name)); rm != nil && !isNotExist(rm) {
 				return rm
 			}
 		}
-		c, slots, err = createControl(d.o.FS, d.o.Path, n.boot, taint, keep)
+		c, slots, err = createControl(d.o.FS, d.o.Path, n.boot, taint, keep, d.o.ControlSlots)
 		if err != nil && IsNoSpace(err) {
 			return nil
 		}

@@ -131,11 +131,3 @@ func isObstructed(err error) bool {
 }
 
 func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }
-
-// IsFault tells whether a recovered panic is the fault of a mapped page that
-// could not be read or written, which debug.SetPanicOnFault turned into a panic.
-// The log it happened in has not changed, but must not be used any more.
-func IsFault(recovered any) bool {
-	_, ok := recovered.(interface{ Addr() uintptr })
-	return ok
-}

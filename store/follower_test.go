@@ -83,7 +83,7 @@ func TestProducersAreReplayedAfterATruncation(t *testing.T) {
 		{2, nil, []ident.Offset{0, 1}},
 		{0, nil, nil},
 	} {
-		if _, err := l.Truncate(c.to, 0, nil); err != nil {
+		if _, err := l.Truncate(c.to, 0); err != nil {
 			t.Fatal(err)
 		}
 		if at, bases := replay(); !slices.Equal(at, c.at) || !slices.Equal(bases, c.bases) {
@@ -119,7 +119,7 @@ func TestWhatIsLeftAfterATruncationIsSynced(t *testing.T) {
 		if !dirty {
 			t.Fatal("six batches were appended, and nothing is dirty")
 		}
-		if end, err := l.Truncate(4, 0, nil); err != nil || end != 4 {
+		if end, err := l.Truncate(4, 0); err != nil || end != 4 {
 			t.Fatal(end, err)
 		}
 		for _, r := range syncer.Sync(nil, []store.SyncWork{work}) {
@@ -132,6 +132,64 @@ func TestWhatIsLeftAfterATruncationIsSynced(t *testing.T) {
 		}
 		if flushed := flush(t, d, l); flushed != 4 {
 			t.Errorf("rolled=%v: the log ends at 4 and is flushed to %d", rolled, flushed)
+		}
+	}
+}
+
+// TestWhatWasHandedOutAboveACutIsVoid: who holds records that a truncation takes away must
+// not send them any more; what lies below is what it was.
+func TestWhatWasHandedOutAboveACutIsVoid(t *testing.T) {
+	for _, how := range []struct {
+		name string
+		roll bool // above the cut a segment goes as a whole
+		cut  func(l *store.Log) error
+		void []bool // by batch
+	}{
+		{"inside of a segment", false, func(l *store.Log) error { _, err := l.Truncate(3, 0); return err }, []bool{false, false, false, true, true, true}},
+		{"whole segments", true, func(l *store.Log) error { _, err := l.Truncate(2, 0); return err }, []bool{false, false, true, true, true, true}},
+		{"twice", false, func(l *store.Log) error {
+			if _, err := l.Truncate(4, 0); err != nil {
+				return err
+			}
+			_, err := l.Truncate(1, 0)
+			return err
+		}, []bool{false, true, true, true, true, true}},
+		{"everything", false, func(l *store.Log) error { return l.Restart(100, 0) }, []bool{true, true, true, true, true, true}},
+	} {
+		d, _ := openDir(t, storetest.NewDisk(1).FS(), "/data")
+		l, _, err := d.OpenLog(ident.TopicPartition{Topic: "t"}, topicID("t"), smallLog(), store.LogHooks{}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var held []store.Region
+		for o := range ident.Offset(6) {
+			mustAppend(t, l, batch(t, o, 1, 0, 1, 100))
+			if how.roll && o == 2 {
+				if err := l.Roll(0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r, err := l.Read(o, o+1, 1, true)
+			if err != nil || r.Len() == 0 || r.Void() {
+				t.Fatalf("%s: reading offset %d: %d bytes, void %v, %v", how.name, o, r.Len(), r.Void(), err)
+			}
+			held = append(held, r)
+		}
+		if err := how.cut(l); err != nil {
+			t.Fatal(err)
+		}
+		for o := range held {
+			if got := held[o].Void(); got != how.void[o] {
+				t.Errorf("%s: the region at %d is void: %v, want %v", how.name, o, got, how.void[o])
+			}
+			part := held[o].Slice(0, held[o].Len()-1)
+			if part.Void() != how.void[o] {
+				t.Errorf("%s: a part of the region at %d is void: %v", how.name, o, part.Void())
+			}
+			held[o].Release()
+		}
+		if err := l.Close(true); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

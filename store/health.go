@@ -74,7 +74,7 @@ func (h *health) sift(err error, doing string) error {
 	case IsNoSpace(err):
 		return &Error{
 			Code:    CodeNoSpace,
-			Message: fmt.Sprintf("%s: the disk that holds %s is full: %v; free space or extend it, the broker resumes by itself", doing, h.path, err),
+			Message: fmt.Sprintf("%s: the disk that holds %s is full: %v; free space or extend it: a broker that runs goes on by itself, one that was starting has to be started again", doing, h.path, err),
 			Err:     errors.Join(ErrNoSpace, err),
 		}
 	case IsExhausted(err):
@@ -109,4 +109,20 @@ func (l *Log) sift(err error, doing string) error {
 		l.obstructed.CompareAndSwap(nil, e)
 	}
 	return err
+}
+
+// siftAside does the same for work on the log's files off its owner's turn. When the log
+// was closed or deleted meanwhile, that is the reason of whatever went wrong, and over is
+// what such work says then.
+func (l *Log) siftAside(err, over error, doing string) error {
+	if err == nil {
+		return nil
+	}
+	l.shared.Lock()
+	ended := l.shared.gone || l.shared.closed
+	l.shared.Unlock()
+	if ended || errors.Is(err, over) {
+		return errors.Join(over, err)
+	}
+	return l.health.siftOne(err, doing)
 }

@@ -62,6 +62,18 @@ func newWorld(t testing.TB, seed uint64, cfg store.LogConfig) *world {
 	return w
 }
 
+// newFilled makes a world with some batches that are durable, and checkpoints that say so.
+func newFilled(t testing.TB, batches int, op opAppend) *world {
+	t.Helper()
+	w := newWorld(t, 1, smallLog())
+	for range batches {
+		op.run(w)
+	}
+	w.flush()
+	opCheckpoint{}.run(w)
+	return w
+}
+
 // open opens directory and log, and syncs what was found, as a broker does before
 // it serves.
 func (w *world) open() (store.Opened, store.Recovery) {
@@ -220,11 +232,7 @@ func (o opTruncate) run(w *world) {
 	// A few records into the batch: the whole batch goes.
 	into := w.ghost.batches[n].LastOffset() - to
 	generation := w.log.Generation()
-	end, err := w.log.Truncate(to+into/2, w.now, func(from ident.Offset) {
-		if from != to {
-			w.t.Fatalf("unsent bytes from %d on are to be dropped, truncation was to %d", from, to)
-		}
-	})
+	end, err := w.log.Truncate(to+into/2, w.now)
 	if err != nil || end != to || w.log.End() != to {
 		w.t.Fatalf("truncate to %d gave %d, %v", to, end, err)
 	}

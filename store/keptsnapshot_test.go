@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/troupe-broker/troupe/store"
@@ -44,6 +45,42 @@ func TestTheNewestSnapshotOutlivesTheRecordsBelowIt(t *testing.T) {
 	}
 	if len(found) != 1 || found[0].ProducerID != 77 {
 		t.Errorf("after the restart the producers are %v", found)
+	}
+	if err := errors.Join(l.Close(true), d.Close(true, 1)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestBatchesBelowTheStartAreReplayed: records were deleted that lie in a segment of which there is no snapshot yet. They are not to be read any more, and
+// tell all the same what their producers wrote last, or a batch that is sent again after a kill would be there twice.
+func TestBatchesBelowTheStartAreReplayed(t *testing.T) {
+	disk := storetest.NewDisk(9)
+	d, _ := openDir(t, disk.FS(), "/data")
+	var replayed []ident.Offset
+	hooks := store.LogHooks{OnBatch: func(v record.View) { replayed = append(replayed, v.BaseOffset()) }}
+	l, _, err := d.OpenLog(testPartition, topicID("orders"), smallLog(), hooks, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		mustAppend(t, l, batch(t, l.End(), 0, 1000, 1, 200))
+	}
+	if err := l.SetStart(2); err != nil {
+		t.Fatal(err)
+	}
+	flush(t, d, l)
+	disk.Kill()
+	d, _ = openDir(t, disk.FS(), "/data")
+	if l, _, err = d.OpenLog(testPartition, topicID("orders"), smallLog(), hooks, 0); err != nil {
+		t.Fatal(err)
+	}
+	want := []ident.Offset{0, 1, 2}
+	if l.Start() != 2 || !slices.Equal(replayed, want) {
+		t.Errorf("the log starts at %d, the restart showed the batches %v, want %v", l.Start(), replayed, want)
+	}
+	replayed = nil
+	if err := l.ReplayProducers(func(ident.Offset, []record.ProducerEntry) {}, hooks.OnBatch); err != nil || !slices.Equal(replayed, want) {
+		t.Errorf("a replay showed the batches %v, want %v; %v", replayed, want, err)
 	}
 	if err := errors.Join(l.Close(true), d.Close(true, 1)); err != nil {
 		t.Error(err)

@@ -28,23 +28,30 @@ type Log struct {
 	obstructed atomic.Pointer[Error]
 
 	// The owner's.
-	cfg        LogConfig
-	growth     growthPolicy
-	segments   []*segment
-	active     *segment
-	start      ident.Offset
-	end        ident.Offset
-	flushed    ident.Offset
-	generation ident.Generation
-	epochs     epochs
-	closedSize int64 // bytes of batches in the closed segments
-	recent     recentBatches
-	resume     resumePoints
-	holes      []hole         // damage that is known
-	news       []hole         // of them, those that the owner has not been told of
-	snapshots  []ident.Offset // ascending
-	cleaned    ident.Offset   // below it the log was compacted, as far as is remembered
-	swaps      []pendingSwap  // groups that compaction put in their place, oldest first
+	cfg           LogConfig
+	growth        growthPolicy
+	segments      []*segment
+	active        *segment
+	start         ident.Offset
+	end           ident.Offset
+	flushed       ident.Offset
+	generation    ident.Generation
+	epochs        epochs
+	closedSize    int64 // bytes of batches in the closed segments
+	recent        recentBatches
+	resume        resumePoints
+	holes         []hole         // damage that is known
+	news          []hole         // of them, those that the owner has not been told of
+	damageSaved   []OffsetRange  // what the file of damage says
+	damageUnsaved atomic.Bool    // it could not be written
+	repaired      atomic.Int64   // repairs that were begun, and swapped, beside which no compaction goes on
+	endsSaved     []OffsetRange  // what the file of segments' ends says
+	endsTurn      atomic.Int64   // counts the times that it was removed
+	rollFirst     atomic.Bool    // the next repair is to find the active segment empty
+	shapes        uint64         // swaps; see Shape
+	snapshots     []ident.Offset // ascending
+	cleaned       ident.Offset   // below it the log was compacted, as far as is remembered
+	swaps         []pendingSwap  // groups that compaction put in their place, oldest first
 	// sinceSnapshot counts the bytes appended since the last snapshot, which a
 	// restart reads again.
 	sinceSnapshot int64
@@ -65,6 +72,7 @@ type Log struct {
 	unmade  bool         // so does the directory's name, and its identity
 	unnamed bool         // the active segment's name waits for the first append, to be synced with it
 	awake   bool         // counted as having its active segment open
+	out     int          // shares of flush rounds whose results have not come
 	opened  []*segment   // closed segments that may be open, oldest first
 	idleAt  ident.Offset // the end when the log was last asked whether it is idle
 
@@ -74,6 +82,7 @@ type Log struct {
 		gone       bool // the directory was renamed or removed
 		closed     bool // compaction must not make or remove files any more
 		generation ident.Generation
+		epochs     uint64 // changes that the epoch file holds; see epochsChanges
 	}
 }
 
@@ -83,7 +92,14 @@ type standing struct {
 	mark    atomic.Int64 // durable mark
 	start   atomic.Int64 // log start
 	cleaned atomic.Int64 // first dirty offset
+	strict  atomic.Bool  // the flag beside the mark, as it is to be written
 }
+
+// SetStrict sets the flag "strict, confirmed" beside the durable mark, or takes it back (design of replication: a replica with this flag, a readable mark and
+// everything up to it is whole after any restart). It is written with the next checkpoint: a flag that is lost makes a replica less trusted than it could be,
+// and a thousand new partitions do not write the marks a thousand times. Who takes it back waits for [Directory.ForgetStrict]. Only the owner of the log calls
+// it, so that the flag is as it was set last.
+func (l *Log) SetStrict(on bool) { l.standing.strict.Store(on) }
 
 // OpenLog opens or creates a log. Errors: ErrStray, ErrNewerFormat, ErrNoSpace,
 // or the file system's. On an error nothing is left open.
@@ -113,6 +129,8 @@ func OpenLog(o LogOptions) (*Log, Recovery, error) {
 		return nil, Recovery{}, errors.Join(fmt.Errorf("open the log of %s in %s: %w", o.Partition, o.Path, err), l.releaseAll())
 	}
 	l.news = nil // r tells of it
+	l.saveDamage()
+	l.saveEnds()
 	l.noteOpened(&r)
 	l.noteAwake()
 	l.rest()
@@ -274,6 +292,15 @@ func (l *Log) remember() {
 	l.slot.put(&l.slotState)
 }
 
+// Confessed says that whoever counts on the log has heard that it is not whole (Recovery.Whole). Until then each opening of it finds that again, also after a
+// death of the process: what this one has cut, or not found, the next one cannot miss.
+func (l *Log) Confessed() {
+	if l.slotState.lacking {
+		l.slotState.lacking = false
+		l.remember()
+	}
+}
+
 // rememberFile writes into the control block which file is the active one.
 func (l *Log) rememberFile() error {
 	if l.slot == nil {
@@ -313,10 +340,16 @@ func (l *Log) Close(clean bool) error {
 	return err
 }
 
+// errShareOut says that the end of the log must not count as durable yet.
+var errShareOut = errors.New("a share of the log is still to be synced")
+
 // closeClean brings the files into the state that RecoverClean expects.
 func (l *Log) closeClean() error {
 	if err := l.usable(); err != nil {
 		return err
+	}
+	if l.out > 0 {
+		return errShareOut
 	}
 	if l.untouched() {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/troupe-broker/troupe/store"
+	"github.com/troupe-broker/troupe/store/storetest"
 	"github.com/troupe-broker/troupe/wire/ident"
 )
 
@@ -73,5 +74,33 @@ func TestAppendedBatchesAreReadBackAfterACleanRestart(t *testing.T) {
 		if err := errors.Join(l.Close(true), d.Close(true, 8)); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestALogIsNotClosedCleanWhileAShareOfItIsOut has a flush round that has not synced its share yet: closing syncs the rest, and its end must not count as durable.
+func TestALogIsNotClosedCleanWhileAShareOfItIsOut(t *testing.T) {
+	disk := storetest.NewDisk(1)
+	d, _, err := directoryOn(disk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, _, err := d.OpenLog(testPartition, topicID("orders"), smallLog(), store.LogHooks{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	appendSome(t, l, 20)
+	if _, dirty := l.BeginSync(); !dirty {
+		t.Fatal("nothing is dirty")
+	}
+	if err := l.Close(true); err == nil {
+		t.Error("a log was closed clean, and nobody knows when its records are synced")
+	}
+	disk.Crash(1)
+	if d, _, err = directoryOn(disk); err != nil {
+		t.Fatal(err)
+	}
+	l, r, err := d.OpenLog(testPartition, topicID("orders"), smallLog(), store.LogHooks{}, 0)
+	if err != nil || len(l.Damage()) != 0 {
+		t.Errorf("what was not synced counts as durable: %+v, damage %v (%v)", r, l.Damage(), err)
 	}
 }

@@ -36,6 +36,7 @@ type LogOptions struct {
 	health   *health
 	standing *standing
 	slot     *slot
+	scans    *scans
 	persist  func() error // makes mark and start durable, raised or lowered
 	onClose  func(l *Log, clean bool)
 }
@@ -88,7 +89,7 @@ type Recovery struct {
 	// Start, End of the log; Flushed is what is known to be on disk (the durable
 	// mark until a sync has returned).
 	Start, End, Flushed ident.Offset
-	// Whole: everything up to the durable mark was there.
+	// Whole: everything up to the durable mark was there; in the same boot, all there was.
 	Whole bool
 	// CutBytes were behind the last sound batch and are gone: a torn tail.
 	CutBytes int64

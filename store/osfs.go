@@ -155,6 +155,7 @@ type osFile struct {
 	f      *os.File
 	fd     int
 	opaque atomic.Bool // cachestat does not tell of its pages
+	told   atomic.Bool // the kernel guesses nothing; see cold
 }
 
 func (f *osFile) Name() string                             { return f.f.Name() }
@@ -224,6 +225,11 @@ func (f *osFile) Map(off, n int64) (Mapping, error) {
 	return &osMapping{b: b, name: f.f.Name()}, nil
 }
 
+// WillNeed has the kernel begin to read [off, off+n) into the page cache. It is a hint, and an error of it says nothing.
+func (f *osFile) WillNeed(off, n int64) {
+	_ = unix.Fadvise(f.fd, off, n, unix.FADV_WILLNEED)
+}
+
 // nowait is what a call takes that asks the page cache and does not wait: its arguments, kept because it is made with every region that is sent. Such calls are
 // raw: the scheduler need not be told of what does not wait, and telling it costs more than they do.
 type nowait struct {
@@ -235,8 +241,8 @@ type nowait struct {
 
 var nowaits = sync.Pool{New: func() any { return new(nowait) }}
 
-// Resident counts the pages of the range that are cached (cachestat, Linux 6.5). Where that says nothing, it reads one byte of each end: a tear in the middle
-// is possible then, and costs a wait, not a wrong answer.
+// Resident counts the pages of the range that are cached (cachestat, Linux 6.5), and reads a byte here and there: a page whose read is under way counts as cached
+// too. Where the count says nothing, it reads one byte of each end: a tear in the middle is possible then, and costs a wait, not a wrong answer.
 func (f *osFile) Resident(off, n int64) bool {
 	if n <= 0 {
 		return true
@@ -247,17 +253,39 @@ func (f *osFile) Resident(off, n int64) bool {
 		cached, ok := f.cached(first*pageSize, pages*pageSize)
 		switch {
 		case ok && cached == uint64(pages):
-			return true
+			return f.arrived(off, last) || f.cold()
 		case ok && cached > 0:
-			return false
+			return f.cold()
 		}
 	}
 	if !f.residentAt(off) || off/pageSize != last/pageSize && !f.residentAt(last) {
-		return false
+		return f.cold()
 	}
 	// Cached, and counted nowhere: the pages are another file's, as on an overlay file system.
 	f.opaque.Store(true)
 	return true
+}
+
+// cold notes that somebody reads what is on the disk, and answers false. From then on the kernel does not guess what comes next (WillNeed tells it): each guess is
+// made by whoever touches a certain page of what was guessed before, and waits for room in the queue of the disk, also in a call that may not wait.
+func (f *osFile) cold() bool {
+	if !f.told.Swap(true) {
+		_ = unix.Fadvise(f.fd, 0, 0, unix.FADV_RANDOM) // a hint
+	}
+	return false
+}
+
+// arriveStep is how far apart bytes are that tell whether what is cached has come from the disk: half of what the kernel reads ahead at once, if nobody has set it.
+const arriveStep = 64 << 10
+
+// arrived tells whether none of the reads of [off, last] is still under way, which the kernel has begun because it guesses or was told what comes next.
+func (f *osFile) arrived(off, last int64) bool {
+	for at := last; at > off; at -= arriveStep { // what was asked for last comes last
+		if !f.residentAt(at) {
+			return false
+		}
+	}
+	return f.residentAt(off)
 }
 
 func (f *osFile) cached(off, n int64) (pages uint64, ok bool) {

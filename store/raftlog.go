@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -136,6 +137,10 @@ func (r *RaftLog) open(d *Directory) (RaftState, error) {
 	case err != nil:
 		return s, r.health.sift(err, "read "+dir)
 	case found:
+		// A full disk is no reason not to start: what is reserved may do until there is room again.
+		if err := r.reserveBoth(); err != nil && !errors.Is(err, ErrNoSpace) {
+			return s, err
+		}
 		return s, nil
 	case had:
 		return s, raftLost(dir, fmt.Errorf("neither file has a head: %w", ErrFormat))
@@ -144,16 +149,14 @@ func (r *RaftLog) open(d *Directory) (RaftState, error) {
 }
 
 func raftLost(dir string, cause error) error {
-	return coded(CodeRaft, cause, "the metadata quorum's log in %s is lost or damaged: %v; restore the data directory from a backup, or give this broker an empty one so that it joins as a new voter", dir, cause)
+	return coded(CodeRaft, cause, "the metadata quorum's log in %s is lost or damaged: %v; give this broker an empty data directory: it joins the others again, without its vote; only a broker that was alone needs a backup, since an older copy takes back what others have acknowledged", dir, cause)
 }
 
 // create makes the first generation, and notes in the directory's identity that
 // there is a Raft log from now on.
 func (r *RaftLog) create(d *Directory, dir string) error {
-	for i := range r.files {
-		if err := r.reserveFile(i, r.reserve); err != nil {
-			return err
-		}
+	if err := r.reserveBoth(); err != nil {
+		return err
 	}
 	if err := r.begin(0, 1, RaftSave{}); err != nil {
 		return err
@@ -164,6 +167,23 @@ func (r *RaftLog) create(d *Directory, dir string) error {
 		}
 	}
 	return d.noteRaftLog()
+}
+
+// reserveBoth gives each file the size of a fresh one, durably: the next file is written only when this one is compacted, and until then nothing else syncs
+// it. A power loss that took its room would leave a broker that cannot compact when the disk is full.
+func (r *RaftLog) reserveBoth() error {
+	for i, f := range r.files {
+		if r.reserved[i] >= r.reserve {
+			continue
+		}
+		if err := r.reserveFile(i, r.reserve); err != nil {
+			return err
+		}
+		if err := f.Sync(); err != nil {
+			return r.broken(err, "sync "+f.Name())
+		}
+	}
+	return nil
 }
 
 // begin writes a base frame into file i, then a head that makes it the active one,
@@ -269,6 +289,10 @@ func (r *RaftLog) usable() error {
 	return r.health.check()
 }
 
+// Reserve is the size of a fresh file in bytes, all of which is there before anything is
+// written to it: what fits is written even when the disk is full.
+func (r *RaftLog) Reserve() int64 { return r.reserve }
+
 // Size is the number of bytes in use: a measure of when to compact.
 func (r *RaftLog) Size() int64 { return r.pos }
 
@@ -352,7 +376,8 @@ func decodeRaftFile(b []byte, generation uint64) (s RaftState, pos int64, err er
 		if !ok {
 			break
 		}
-		if err := s.apply(body); err != nil {
+		// What is kept of a frame refers to its bytes: it must not hold the whole file, most of which is empty.
+		if err := s.apply(bytes.Clone(body)); err != nil {
 			return s, 0, err
 		}
 		at += size

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/troupe-broker/troupe/store"
@@ -107,8 +108,64 @@ func TestALostRaftLogIsNotBegunAnew(t *testing.T) {
 	if !errors.As(err, &coded) || coded.Code != store.CodeRaft {
 		t.Fatalf("a node that may have voted got %v", err)
 	}
+	// An older copy could be elected, so nobody is to be led to one.
+	if !strings.Contains(err.Error(), "give this broker an empty data directory") {
+		t.Fatalf("the operator is told: %v", err)
+	}
 	if err := d.Close(true, 1); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestARaftLogHasItsRoomAfterAPowerCut has the power fail after the log was made, or an older build that synced one of its files only, and then the disk filled
+// up by somebody else: the metadata has to be compacted all the same.
+func TestARaftLogHasItsRoomAfterAPowerCut(t *testing.T) {
+	open := func(disk *storetest.Disk) (*store.Directory, *store.RaftLog) {
+		t.Helper()
+		d, _, err := directoryOn(disk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, _, err := d.OpenRaftLog()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d, r
+	}
+	fill := func(disk *storetest.Disk) { disk.Capacity = disk.Used() }
+	compact := func(disk *storetest.Disk, seed uint64) {
+		t.Helper()
+		_, r := open(disk)
+		for i := range uint64(4) {
+			if err := r.Save(store.RaftSave{Hard: []byte("h"), Entries: entries(2*i+1, 2*i+2, 1)}); err != nil {
+				t.Fatalf("seed %d: save: %v", seed, err)
+			}
+			if err := r.Compact([]byte("h"), store.RaftSnapshot{Index: 2*i + 1, Term: 1, Data: []byte("all")}, entries(2*i+2, 2*i+2, 1)); err != nil {
+				t.Fatalf("seed %d: compact: %v", seed, err)
+			}
+		}
+	}
+	for seed := range uint64(20) {
+		disk := storetest.NewDisk(seed)
+		open(disk)
+		disk.Crash(seed)
+		fill(disk)
+		compact(disk, seed)
+
+		older := storetest.NewDisk(seed)
+		open(older)
+		older.Kill()
+		f, err := older.FS().OpenFile("/data/raft/1.raftlog", os.O_RDWR, 0)
+		if err == nil {
+			err = errors.Join(f.Truncate(0), f.Sync(), f.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		open(older)
+		older.Crash(seed)
+		fill(older)
+		compact(older, seed)
 	}
 }
 

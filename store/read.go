@@ -39,7 +39,9 @@ func (l *Log) Read(from, upTo ident.Offset, bytesMax int, minOne bool) (Region, 
 		}
 		s, pos = l.segments[i], 0
 	}
-	return l.cutRegion(i, pos, upTo, int64(bytesMax), minOne)
+	r, err := l.cutRegion(i, pos, upTo, int64(bytesMax), minOne)
+	r.from, r.made = from, l.generation
+	return r, err
 }
 
 // ReadNow is Read for a caller that may not wait: ErrWouldWait when the way to the

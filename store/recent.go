@@ -11,11 +11,14 @@ type batchStart struct {
 // recentBatches remembers where the last batches of the active segment begin, so
 // that readers near the end need no index. It costs two stores an append.
 type recentBatches struct {
-	ring [64]batchStart
-	n    uint64 // batches noted; the last min(n, 64) are in the ring
+	ring *[64]batchStart // nil until the first is noted: it is a third of what an idle log holds
+	n    uint64          // batches noted; the last min(n, 64) are in the ring
 }
 
 func (r *recentBatches) note(offset ident.Offset, pos int64) {
+	if r.ring == nil {
+		r.ring = new([64]batchStart)
+	}
 	r.ring[r.n%uint64(len(r.ring))] = batchStart{offset, pos}
 	r.n++
 }

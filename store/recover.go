@@ -16,18 +16,23 @@ import (
 // recovery is the opening of one log: what was found, and what is to be read
 // again. Its methods are spread over recover*.go by what they are about.
 type recovery struct {
-	l    *Log
-	r    Recovery
-	mode RecoveryMode
-	mark ident.Offset // below it everything must be there
-	slot slotState
-	held bool // slot is valid
-	now  ident.Millis
+	l       *Log
+	r       Recovery
+	mode    RecoveryMode
+	mark    ident.Offset // below it everything must be there
+	slot    slotState
+	held    bool // slot is valid
+	damaged bool // there is a file of what was damaged before
+	// endsKept: there is a file of the segments' ends.
+	endsKept bool
+	now      ident.Millis
 
 	// Batches at or above these offsets are shown to the owner, and to the epoch
 	// cache.
 	replayFrom ident.Offset
 	epochsFrom ident.Offset
+	// shown is where the batch ends that was shown last; 0: none was, or damage is behind it.
+	shown ident.Offset
 
 	buf []byte // of the scanners
 }
@@ -36,6 +41,7 @@ type recovery struct {
 func (l *Log) recover() (Recovery, error) {
 	v := &recovery{l: l, mode: l.o.Hint.Mode, mark: max(l.o.Hint.Mark, 0), now: l.o.Now}
 	v.r.Whole = l.o.Hint.Mark >= 0
+	defer func() { l.o.scans.give(v.buf) }()
 	fresh, err := v.identify()
 	if err != nil {
 		return Recovery{}, err
@@ -58,6 +64,12 @@ func (l *Log) recover() (Recovery, error) {
 	if err := v.run(); err != nil {
 		return Recovery{}, err
 	}
+	if err := v.findGaps(); err != nil {
+		return Recovery{}, err
+	}
+	if err := v.recallDamage(); err != nil {
+		return Recovery{}, err
+	}
 	return v.conclude()
 }
 
@@ -66,7 +78,7 @@ func (l *Log) recover() (Recovery, error) {
 func (v *recovery) run() error {
 	l := v.l
 	if len(l.segments) == 0 {
-		return v.begin(max(l.o.Hint.Start, v.mark, 0))
+		return v.beginBare()
 	}
 	if done, err := v.findStart(); done || err != nil {
 		return err
@@ -97,6 +109,101 @@ func (v *recovery) run() error {
 	return v.runVerify()
 }
 
+// beginBare begins a log that has no segment: it was just being made, or all it had that counts is lost. What the mark promised stays on record as lost.
+func (v *recovery) beginBare() error {
+	l := v.l
+	start := max(l.o.Hint.Start, 0)
+	if err := v.begin(max(start, v.mark)); err != nil || v.mark <= start {
+		return err
+	}
+	v.r.Whole = false
+	l.start = start
+	l.condemn(hole{OffsetRange: OffsetRange{start, v.mark}, base: v.mark})
+	return v.keepEpochs()
+}
+
+// keepEpochs takes the epochs of what is lost from their file, below the log's end. By them a repair knows the batches that belong there. Without a sound file
+// nothing does, and the range stays damaged.
+func (v *recovery) keepEpochs() error {
+	l := v.l
+	name := filepath.Join(l.o.Path, epochsFile)
+	b, err := readFile(l.o.FS, name)
+	if err != nil {
+		if isNotExist(err) {
+			return nil
+		}
+		return l.sift(err, "read "+name)
+	}
+	if kept, err := decodeEpochs(b); err == nil {
+		kept.cutEnd(l.end)
+		l.epochs = kept
+	}
+	return nil
+}
+
+// findGaps compares the end of each closed segment with the base of the next. What lies between was in a file that somebody has removed or cut, or an earlier
+// recovery has found it lost and left an empty segment in its place. It costs an index entry and at most one interval of headers a segment.
+//
+// Compaction leaves gaps, and those of another broker may lie between two segments. So nothing is said of a log that is compacted, or was below that offset; there
+// it is only seen to that a segment ends with its last batch, and with the one that it ended with before, as far as that was written down.
+func (v *recovery) findGaps() error {
+	l := v.l
+	compacted := ident.Offset(l.standing.cleaned.Load())
+	for i, s := range l.segments[:len(l.segments)-1] {
+		next := l.segments[i+1]
+		if next.base <= l.start {
+			continue
+		}
+		if err := v.findGap(s, next, l.cfg.Compact || next.base <= compacted); err != nil {
+			return err
+		}
+	}
+	return v.compareEnds()
+}
+
+// findGap looks between two segments, one of which was compacted, perhaps.
+func (v *recovery) findGap(s, next *segment, compacted bool) error {
+	l := v.l
+	sc, _, err := v.resume(s, next.base)
+	if err != nil {
+		return l.sift(err, "read "+s.name(suffixLog))
+	}
+	for sc.next < next.base {
+		_, _, err := sc.batch()
+		if errors.Is(err, errScanEnd) {
+			break
+		}
+		switch {
+		case err == nil:
+			continue
+		case compacted:
+			return l.sift(ifIOFailure(err), "read "+s.name(suffixLog))
+		}
+		if more, err := v.hurt(s, sc, err, next.base); err != nil || !more {
+			return err
+		}
+	}
+	s.end = sc.next
+	if sc.next == next.base {
+		s.size = sc.pos // what follows was damage when the log went on in the next segment, and is nobody's to read
+	}
+	if compacted {
+		return nil
+	}
+	// What is below the log start may go.
+	from := max(sc.next, l.start)
+	if from >= next.base {
+		return nil
+	}
+	whole, err := v.joins(tail{next: sc.next}, next)
+	if err != nil || whole {
+		return err // whole: the batch behind it is too far for the reach of the former offsets
+	}
+	v.r.Whole = false
+	l.condemn(hole{OffsetRange: OffsetRange{from, next.base}, base: s.base, pos: sc.pos, to: sc.pos})
+	return nil
+}
+
 // findStart decides where the log starts. Segments leave a log only after its start
 // has moved beyond them durably; so when the first one begins above the start,
 // those below are lost. done: nothing is left of the log but its offsets.
@@ -108,24 +215,16 @@ func (v *recovery) findStart() (done bool, err error) {
 		return false, nil
 	}
 	l.start = start
-	lost := min(v.mark, first)
-	if lost > start {
-		v.r.Whole = false
-		l.condemn(hole{OffsetRange: OffsetRange{start, lost}, base: first})
-	}
 	if v.mark >= first {
+		v.r.Whole = false
+		l.condemn(hole{OffsetRange: OffsetRange{start, first}, base: first})
 		return false, nil
 	}
 	// What is left lies above the mark, behind a hole: it was never promised.
 	if err := v.setAsideFrom(0); err != nil {
 		return false, err
 	}
-	holes := l.holes
-	if err := v.begin(max(start, v.mark)); err != nil {
-		return false, err
-	}
-	l.start, l.holes = start, holes
-	return true, nil
+	return true, v.beginBare()
 }
 
 // identify checks that the directory belongs to the topic, or makes it.
@@ -181,9 +280,13 @@ func (v *recovery) list() error {
 	if err != nil {
 		return err
 	}
+	renewed, err := v.completeRenewals(entries)
+	if err != nil {
+		return err
+	}
 	if changed, err := v.completeSwaps(entries); err != nil {
 		return err
-	} else if changed {
+	} else if changed || renewed {
 		if entries, err = l.o.FS.ReadDir(l.o.Path); err != nil {
 			return err
 		}
@@ -197,9 +300,13 @@ func (v *recovery) list() error {
 			}
 		case ok && suffix == suffixLog:
 			l.segments = append(l.segments, newSegment(l.o.FS, l.o.Path, base, v.now))
+		case e.Name == damageFile:
+			v.damaged = true
+		case e.Name == endsFile:
+			v.endsKept = true
 		case ok && suffix == suffixSnapshot:
 			l.snapshots = append(l.snapshots, base)
-		case strings.HasSuffix(e.Name, suffixCleaned), strings.HasSuffix(e.Name, suffixSwap):
+		case strings.HasSuffix(e.Name, suffixCleaned), strings.HasSuffix(e.Name, suffixSwap), strings.HasSuffix(e.Name, suffixRepaired), strings.HasSuffix(e.Name, suffixRenewed):
 			// At once: a compaction may soon make another of the same name.
 			if err := l.o.FS.Remove(filepath.Join(l.o.Path, e.Name)); err != nil && !isNotExist(err) {
 				return err
@@ -224,6 +331,7 @@ func (v *recovery) list() error {
 			return err
 		}
 		s.size = info.Size
+		s.trust.found(unknown)
 	}
 	return nil
 }
@@ -299,9 +407,15 @@ func (v *recovery) loadEpochs() error {
 func (v *recovery) see(b record.View) {
 	l := v.l
 	v.r.Batches++
-	if base := b.BaseOffset(); base >= v.epochsFrom && l.epochs.assign(b.LeaderEpoch(), base) {
+	base := b.BaseOffset()
+	from := base
+	if v.shown > 0 || len(l.epochs.list) == 0 {
+		from = min(max(v.shown, v.epochsFrom), base) // a gap below a batch is its epoch's; see Append
+	}
+	if base >= v.epochsFrom && l.epochs.assign(b.LeaderEpoch(), from) {
 		l.epochsChanged()
 	}
+	v.shown = b.NextOffset()
 	if b.LastOffset() >= v.replayFrom && l.o.OnBatch != nil {
 		l.o.OnBatch(b)
 	}
@@ -318,9 +432,19 @@ func (v *recovery) conclude() (Recovery, error) {
 	}
 	l.active = l.segments[len(l.segments)-1]
 	l.sinceSnapshot = l.active.size // at most
+	if !v.r.Created {
+		l.active.trust.found(l.active.size)
+	}
 	for _, s := range l.segments[:len(l.segments)-1] {
 		l.closedSize += s.size
 	}
+	if l.o.Hint.Mode == RecoverSameBoot && v.held && l.end < v.slot.end {
+		v.r.Whole = false // whatever was above the mark may have been told, and memory has lost it
+	}
+	if v.held && v.slot.lacking {
+		v.r.Whole = false // a run before this one has found that, and died before anybody heard it
+	}
+	l.slotState.lacking = !v.r.Whole && !v.r.Created && (l.o.Hint.Mode == RecoverSameBoot || l.o.Hint.Mode == RecoverClean)
 	l.epochs.cutEnd(l.end)
 	l.epochs.cutStart(l.start)
 	for n := len(l.snapshots); n > 0 && l.snapshots[n-1] > l.end; n-- {

@@ -15,7 +15,7 @@ func (v *recovery) resume(s *segment, o ident.Offset) (sc *scanner, p place, err
 		return nil, p, err
 	}
 	if v.buf == nil {
-		v.buf = make([]byte, scanBuffer)
+		v.buf = v.l.o.scans.take()
 	}
 	beginning := func() (*scanner, place, error) {
 		return newScanner(v.buf, s.file.file, 0, s.size, s.base), place{offset: s.base - 1}, nil
@@ -162,12 +162,9 @@ func (v *recovery) trim(s *segment, p place) (ok bool, err error) {
 			return false, err
 		}
 	}
-	if v.mode == RecoverVerify || v.mode == RecoverCopy {
-		// A power loss may have taken entries of the time index: look at the batches
-		// between the last one and p.
-		if ok, err := v.climb(s, from, p.pos); err != nil || !ok {
-			return false, err
-		}
+	// The time index may have lost entries that the offset index has: look at the batches between the last one and p. Where timestamps rise there are none.
+	if ok, err := v.climb(s, from, p.pos); err != nil || !ok {
+		return false, err
 	}
 	var head [record.HeaderSize]byte
 	if _, err := s.file.file.ReadAt(head[:], 0); err != nil {
@@ -202,7 +199,7 @@ func (v *recovery) hurt(s *segment, sc *scanner, cause error, bound ident.Offset
 	if bound == 0 {
 		bound = v.mark
 	}
-	v.r.Whole = false
+	v.r.Whole, v.shown = false, 0
 	h, err := sc.resync(s.base, bound)
 	if err != nil {
 		return false, v.l.sift(err, "read "+s.name(suffixLog))

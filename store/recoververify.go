@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/troupe-broker/troupe/wire/ident"
 	"github.com/troupe-broker/troupe/wire/record"
@@ -72,7 +73,8 @@ func (v *recovery) joins(t tail, next *segment) (bool, error) {
 	case err != nil:
 		return false, v.l.sift(err, "read "+next.name(suffixLog))
 	}
-	return record.View(head[:]).LastOffset()-t.next > 1<<31-1, nil
+	last := record.View(head[:]).LastOffset()
+	return last-t.next > 1<<31-1 && last-next.base <= 1<<31-1, nil // else the header is damaged
 }
 
 // closeSegment brings a verified segment that is not the last into the form of a
@@ -93,7 +95,7 @@ func (v *recovery) closeSegment(s *segment, t tail) error {
 }
 
 // finish makes the last segment the active one.
-func (v *recovery) finish(t tail) error {
+func (v *recovery) finish(t tail) (err error) {
 	l := v.l
 	s := l.segments[len(l.segments)-1]
 	if err := l.reach(s); err != nil {
@@ -107,9 +109,21 @@ func (v *recovery) finish(t tail) error {
 		// The offsets up to the mark were acknowledged; they are lost here, but
 		// never given to other records.
 		v.r.Whole = false
-		l.condemn(hole{OffsetRange: OffsetRange{l.end, v.mark}, base: s.base, pos: t.pos, to: t.pos})
+		from := l.end
+		if from > s.base {
+			if err := v.closeSegment(s, t); err != nil {
+				return err
+			}
+			// An empty one stands for what is lost; see findGap, and recheck.
+			if s, err = l.createSegment(from, 0, v.now); err != nil {
+				return err
+			}
+			l.segments = append(l.segments, s)
+			t = tail{next: from}
+		}
+		l.condemn(hole{OffsetRange: OffsetRange{from, v.mark}, base: s.base, pos: t.pos, to: t.pos})
 		l.end = v.mark
-		t.torn = true
+		return v.succeed(t)
 	}
 	if !t.torn && !t.kept {
 		return v.cut(s, t.pos)
@@ -154,6 +168,16 @@ func (v *recovery) copySuspects() error {
 				return err
 			}
 			switch {
+			case from < s.size && i+1 < len(l.segments) && l.segments[i+1].base == v.mark:
+				// A recovery before this one has copied them, and did not come to cut
+				// them off here. The copy, which is next, would else be there twice.
+				if err := syncDir(l.o.FS, l.o.Path); err != nil {
+					return l.sift(err, "sync "+l.o.Path)
+				}
+				if err := v.cutCopied(s, from); err != nil {
+					return l.sift(err, "cut "+s.name(suffixLog))
+				}
+				continue
 			case from < s.size:
 				base = v.mark
 			case i+1 < len(l.segments):
@@ -170,6 +194,23 @@ func (v *recovery) copySuspects() error {
 		}
 	}
 	// From here on the log is as after another boot, with everything on disk.
+	return l.sift(v.remake(), "make "+l.o.Path+" anew")
+}
+
+// remake makes the directory and its identity durable, if they may be in memory only: nothing of the log was ever synced, and what was copied counts as
+// flushed at once.
+func (v *recovery) remake() error {
+	l := v.l
+	if !l.unmade {
+		return nil
+	}
+	if err := replaceFile(l.o.FS, filepath.Join(l.o.Path, partitionMetaFile), encodePartitionMeta(l.o.Topic)); err != nil {
+		return err
+	}
+	if err := syncDir(l.o.FS, filepath.Dir(l.o.Path)); err != nil {
+		return err
+	}
+	l.unmade = false
 	return nil
 }
 
@@ -231,14 +272,19 @@ func (v *recovery) copySegment(i int, from int64, base ident.Offset) error {
 		l.segments[i] = fresh
 		return s.release()
 	}
-	if err := v.cut(s, from); err != nil {
-		return err
-	}
-	if err := s.file.file.Sync(); err != nil {
+	if err := v.cutCopied(s, from); err != nil {
 		return err
 	}
 	l.segments = append(l.segments[:i+1], append([]*segment{fresh}, l.segments[i+1:]...)...)
 	return nil
+}
+
+// cutCopied cuts off, durably, what is in a segment of its own.
+func (v *recovery) cutCopied(s *segment, size int64) error {
+	if err := v.cut(s, size); err != nil {
+		return err
+	}
+	return s.file.file.Sync()
 }
 
 // copyRange writes the bytes [from, to) of f into a new file and syncs it.

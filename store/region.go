@@ -17,7 +17,9 @@ type Region struct {
 	off    int64
 	mapped []byte
 	n      int
+	from   ident.Offset // asked for; the first batch has it, or lies behind it
 	next   ident.Offset
+	made   ident.Generation // of the log
 }
 
 // Len is the number of bytes, 0 for the empty region.
@@ -25,6 +27,10 @@ func (r *Region) Len() int { return r.n }
 
 // Next is the offset at which reading continues after this region.
 func (r *Region) Next() ident.Offset { return r.next }
+
+// Generation is that of the log when the region was read. What is found out about its
+// bytes says nothing of a log that has another one.
+func (r *Region) Generation() ident.Generation { return r.made }
 
 // Mapped is the region's bytes in memory, when it lies in the mapped tail of the
 // log, else nil. They must not be written to, and not be touched after Release.
@@ -64,6 +70,13 @@ func (r *Region) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
+// Void tells whether a truncation has taken some of the region out of the log since it was
+// read. Its bytes may have changed: what has not been sent must not be, and whoever was
+// promised it has to be parted from.
+func (r *Region) Void() bool {
+	return r.held != nil && r.held.void != nil && !r.held.void.before(r.off+int64(r.n))
+}
+
 // Retain takes another reference.
 func (r *Region) Retain() {
 	if r.held != nil {
@@ -83,7 +96,7 @@ func (r *Region) Release() {
 // takes none of its own. The bounds need not be batch boundaries; Next is that of
 // the whole.
 func (r *Region) Slice(from, to int) Region {
-	s := Region{held: r.held, off: r.off + int64(from), n: to - from, next: r.next}
+	s := Region{held: r.held, off: r.off + int64(from), n: to - from, from: r.from, next: r.next, made: r.made}
 	if r.mapped != nil {
 		s.mapped = r.mapped[from:to:to]
 	}
@@ -92,3 +105,13 @@ func (r *Region) Slice(from, to int) Region {
 
 // isShort tells whether a read met the file's end.
 func isShort(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
+
+// Prefetch has the disk read the region, and n bytes behind it for whoever asks next, and does not wait for them. A file that cannot be told so is left alone.
+func (r *Region) Prefetch(n int64) {
+	if r.held == nil {
+		return
+	}
+	if f, ok := r.held.file.(interface{ WillNeed(off, n int64) }); ok {
+		f.WillNeed(r.off, int64(r.n)+n)
+	}
+}

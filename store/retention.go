@@ -3,7 +3,6 @@ package store
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/troupe-broker/troupe/wire/ident"
 )
@@ -46,7 +45,7 @@ func (l *Log) moveStart(o ident.Offset) {
 	if l.epochs.cutStart(o) {
 		l.epochsChanged()
 	}
-	l.holes = slices.DeleteFunc(l.holes, func(h hole) bool { return h.To <= o })
+	l.passHoles()
 }
 
 // RetentionWaits tells whether ApplyRetention would have to wait for the disk to know
@@ -170,6 +169,7 @@ func (l *Log) drop(n int, now ident.Millis) error {
 	clear(l.segments[:n])
 	l.segments = l.segments[n:]
 	l.moveStart(l.segments[0].base)
+	l.passHoles()
 	l.dirty.start = true
 	if l.o.persist == nil {
 		l.leave(l.start)
@@ -183,11 +183,19 @@ func (l *Log) drop(n int, now ident.Millis) error {
 	return errors.Join(l.sift(err, "close a segment"), l.dropSnapshots(min(stale, len(l.snapshots)-1), 0))
 }
 
-// leave renames the segments that wait for start to be durable: in the background,
-// lowest first and each durable before the next, so that a crash leaves no hole.
+// leave renames the segments that wait for start to be durable, and lie below it as a
+// whole: in the background, lowest first and each durable before the next, so that a
+// crash leaves no hole.
 func (l *Log) leave(start ident.Offset) {
 	n := 0
-	for n < len(l.leaving) && l.leaving[n].base < start {
+	for n < len(l.leaving) {
+		next := l.segments[0].base
+		if n+1 < len(l.leaving) {
+			next = l.leaving[n+1].base
+		}
+		if next > start {
+			break
+		}
 		n++
 	}
 	if n == 0 {
@@ -206,7 +214,7 @@ func (l *Log) leave(start ident.Offset) {
 // the next.
 func setAside(fs FS, dir string, bases []ident.Offset) error {
 	for _, base := range bases {
-		if err := renameSegment(fs, dir, base, suffixDeleted); err != nil {
+		if err := renameSegment(fs, dir, base); err != nil {
 			return err
 		}
 		if err := syncDir(fs, dir); err != nil {

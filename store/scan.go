@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"sync"
 
 	"github.com/troupe-broker/troupe/wire/ident"
 	"github.com/troupe-broker/troupe/wire/record"
@@ -51,6 +52,24 @@ const (
 	// reads them one by one.
 	headersApart = 4 << 10
 )
+
+// scans are buffers of scanners that recoveries leave to those after them: a data directory of ten thousand small logs is opened with a few. Nil makes new ones.
+type scans struct{ pool sync.Pool }
+
+func (s *scans) take() []byte {
+	if s != nil {
+		if b, ok := s.pool.Get().(*[scanBuffer]byte); ok {
+			return b[:]
+		}
+	}
+	return make([]byte, scanBuffer)
+}
+
+func (s *scans) give(buf []byte) {
+	if s != nil && buf != nil {
+		s.pool.Put((*[scanBuffer]byte)(buf))
+	}
+}
 
 // newScanner walks the file of the segment that begins at base, from position pos
 // to limit.

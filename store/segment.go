@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 
 	"github.com/troupe-broker/troupe/wire/ident"
 	"github.com/troupe-broker/troupe/wire/record"
@@ -18,6 +19,7 @@ type segment struct {
 
 	file *segmentFile // nil: a closed segment that nobody has read yet
 	size int64        // bytes of batches; the file may be longer while active
+	end  ident.Offset // of a closed one, after its last batch; ident.NoOffset: not known
 
 	index offsetIndex
 	times timeIndex
@@ -33,6 +35,26 @@ type segment struct {
 	sinceIndex int64        // bytes since the last index entry
 
 	unmapped bool // the file could not be mapped: pwrite it is
+
+	void  *voidFrom // shared with every segmentFile that was opened for it
+	trust *trust    // likewise
+}
+
+// voidFrom is the position from which on the bytes of a segment are no part of the log
+// any more, plus one; 0: there is none. Once set it only falls.
+type voidFrom struct{ atomic.Int64 }
+
+// set is called by the log's owner alone.
+func (v *voidFrom) set(pos int64) {
+	if from := v.Load(); from == 0 || pos < from-1 {
+		v.Store(pos + 1)
+	}
+}
+
+// before tells whether what ends at pos is still part of the log.
+func (v *voidFrom) before(pos int64) bool {
+	from := v.Load()
+	return from == 0 || pos < from
 }
 
 func newSegment(fs FS, dir string, base ident.Offset, now ident.Millis) *segment {
@@ -43,8 +65,11 @@ func newSegment(fs FS, dir string, base ident.Offset, now ident.Millis) *segment
 		index:   newOffsetIndex(fs, segmentName(dir, base, suffixIndex), base),
 		times:   newTimeIndex(fs, segmentName(dir, base, suffixTimeIndex), base),
 		top:     moment{ident.NoTimestamp, base},
+		end:     ident.NoOffset,
 		first:   ident.NoTimestamp,
 		created: now,
+		void:    &voidFrom{},
+		trust:   &trust{},
 	}
 }
 
@@ -57,6 +82,7 @@ func (s *segment) create(failed func(error)) error {
 	if err != nil {
 		return err
 	}
+	sf.void, sf.trust = s.void, s.trust
 	s.file, s.believed, s.loaded = sf, true, true
 	return nil
 }
@@ -70,6 +96,7 @@ func (s *segment) open(failed func(error)) error {
 	if err != nil {
 		return err
 	}
+	sf.void, sf.trust = s.void, s.trust
 	s.file = sf
 	return nil
 }
@@ -169,11 +196,11 @@ func (s *segment) release() error {
 // after a crash in the middle is still a segment.
 var segmentSuffixes = []string{suffixIndex, suffixTimeIndex, suffixTxnIndex, suffixLog}
 
-// rename gives the segment's files a further suffix.
-func renameSegment(fs FS, dir string, base ident.Offset, add string) error {
+// renameSegment gives the segment's files the suffix of what is on its way out.
+func renameSegment(fs FS, dir string, base ident.Offset) error {
 	for _, suffix := range segmentSuffixes {
 		name := segmentName(dir, base, suffix)
-		if err := fs.Rename(name, name+add); err != nil && !isNotExist(err) {
+		if err := fs.Rename(name, name+suffixDeleted); err != nil && !isNotExist(err) {
 			return fmt.Errorf("set segment %d aside: %w", base, err)
 		}
 	}

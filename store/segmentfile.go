@@ -12,8 +12,10 @@ import (
 // mapping: counted by reference, so that a send in flight keeps both. The segment
 // itself holds one reference.
 type segmentFile struct {
-	file File
-	refs atomic.Int64
+	file  File
+	refs  atomic.Int64
+	void  *voidFrom // of the segment; nil: it is none of a log
+	trust *trust    // of the segment; nil: the same
 
 	// bytes is the mapping, nil when there is none. It is set once, by the owner,
 	// before any reader can see it.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 
@@ -21,6 +22,7 @@ type slotState struct {
 	cutting bool         // a truncation to end is under way
 	behind  bool         // the epoch file lacks more than the newest epoch
 	bare    bool         // there is no epoch file yet
+	lacking bool         // what was told of the log is not all there, and nobody has heard that
 }
 
 // A slot has two halves, written in turn, so that a process killed in the middle
@@ -33,7 +35,8 @@ const (
 	slotCutting = 1 << 62
 	slotBehind  = 1 << 61
 	slotBare    = 1 << 60
-	slotFlags   = slotCutting | slotBehind | slotBare
+	slotLacking = 1 << 59
+	slotFlags   = slotCutting | slotBehind | slotBare | slotLacking
 )
 
 // slot is one log's place in the control block. Only the log's owner writes it.
@@ -56,6 +59,9 @@ func (s *slot) put(v *slotState) {
 	}
 	if v.bare {
 		size |= slotBare
+	}
+	if v.lacking {
+		size |= slotLacking
 	}
 	w := words{
 		s.turn, v.log, v.file, uint64(v.base), size, uint64(v.end), uint64(v.flushed),
@@ -91,10 +97,16 @@ func (s *slot) get() (v slotState, ok bool) {
 			cutting: w[4]&slotCutting != 0,
 			behind:  w[4]&slotBehind != 0,
 			bare:    w[4]&slotBare != 0,
+			lacking: w[4]&slotLacking != 0,
 		}
 	}
 	return v, ok
 }
+
+// empty tells that no log has the slot.
+func (s *slot) empty() bool { return bytes.Equal(s.halves, noSlot[:]) }
+
+var noSlot [slotSize]byte
 
 // clear makes the slot free for another log.
 func (s *slot) clear() { clear(s.halves) }

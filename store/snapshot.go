@@ -131,8 +131,9 @@ func (l *Log) dropSnapshots(n, m int) error {
 }
 
 // loadSnapshot gives the owner the newest sound snapshot at or below end and
-// returns its offset; start when there is none. Unsound ones, and those of another
-// version, are removed: the batches say the same.
+// returns its offset; that of the first batch there is, be it below the log's start,
+// when there is no snapshot. Unsound ones, and those of another version, are removed:
+// the batches say the same.
 func (l *Log) loadSnapshot(end ident.Offset) (ident.Offset, error) {
 	return l.newestSnapshot(end, l.o.OnSnapshot)
 }
@@ -191,5 +192,5 @@ func (l *Log) newestSnapshot(end ident.Offset, onSnapshot func(ident.Offset, []r
 			return 0, err
 		}
 	}
-	return l.start, nil
+	return l.segments[0].base, nil
 }

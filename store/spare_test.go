@@ -10,8 +10,8 @@ import (
 
 // cuts are the two ways in which a log loses its end.
 var cuts = map[string]func(l *store.Log) error{
-	"truncate": func(l *store.Log) error { _, err := l.Truncate(9, 0, nil); return err },
-	"restart":  func(l *store.Log) error { return l.Restart(500, 0, nil) },
+	"truncate": func(l *store.Log) error { _, err := l.Truncate(9, 0); return err },
+	"restart":  func(l *store.Log) error { return l.Restart(500, 0) },
 }
 
 func TestACutIsRefusedOnAFullDiskAndWorksWhenThereIsSpace(t *testing.T) {

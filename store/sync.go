@@ -123,6 +123,7 @@ func (l *Log) beginSync(force bool) (SyncWork, bool) {
 	if !force && !l.dirty.any() {
 		return SyncWork{}, false
 	}
+	l.out++
 	j := l.takeJob()
 	j.generation, j.end = l.generation, l.end
 	j.segments = append(j.segments, l.dirty.closed...)
@@ -160,6 +161,7 @@ func (l *Log) Synced(r SyncResult) (flushed ident.Offset, moved bool, err error)
 	if j == nil || j.log != l {
 		panic("store: a sync result came to another log than its own, or twice")
 	}
+	l.out--
 	if j.epochsErr != nil {
 		l.dirty.epochs = true
 	}
@@ -258,9 +260,15 @@ func (j *syncJob) writeEpochs() {
 	if l.shared.gone || l.shared.generation != j.generation {
 		return
 	}
+	if j.epochsChanges < l.shared.epochs {
+		j.wroteEpochs = true // a younger job of the same round has written these and more
+		return
+	}
 	err := replaceFile(l.o.FS, filepath.Join(l.o.Path, epochsFile), j.epochs)
 	j.epochsErr = l.sift(err, "write the epoch file of "+l.o.Partition.String())
-	j.wroteEpochs = err == nil
+	if j.wroteEpochs = err == nil; err == nil {
+		l.shared.epochs = j.epochsChanges
+	}
 }
 
 // finish gives the job's references back and makes the result.

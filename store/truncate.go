@@ -9,16 +9,16 @@ import (
 	"github.com/troupe-broker/troupe/wire/ident"
 )
 
-// Truncate cuts the log down to o, or to the base of the batch that holds o, and
-// returns the new end. A follower does this when its leader's log says otherwise.
+// Truncate cuts the log down to o, or to the base of the batch or the damaged range that
+// holds o, and returns the new end. A follower does this when its leader's log says otherwise.
 // It blocks on the disk. The order keeps every crash harmless:
 //
 //  1. the end, the flushed end and the generation change in memory (the caller's
 //     machine did the same before it asked);
 //  2. control block and durable mark are lowered, durably, so that no recovery
 //     takes the bytes above for promised ones;
-//  3. dropUnsent must drop what has not been sent of regions at or above the new
-//     end, with its connection: their bytes are about to change;
+//  3. regions that reach above the new end become [Region.Void], so that nobody sends
+//     what has not been sent: their bytes are about to change;
 //  4. segments above are renamed .deleted, highest first, each durable before the
 //     next, so that no crash leaves a hole;
 //  5. the file that holds the new end is cut, with its indexes and snapshots;
@@ -29,7 +29,7 @@ import (
 // What can be refused for lack of space or descriptors is refused before the first
 // step: ErrNoSpace and ErrExhausted say that nothing has changed. After an error other
 // than these, *OffsetError, ErrDamaged and ErrObstructed the directory is offline.
-func (l *Log) Truncate(o ident.Offset, now ident.Millis, dropUnsent func(from ident.Offset)) (ident.Offset, error) {
+func (l *Log) Truncate(o ident.Offset, now ident.Millis) (ident.Offset, error) {
 	if err := l.usable(); err != nil {
 		return l.end, err
 	}
@@ -46,11 +46,15 @@ func (l *Log) Truncate(o ident.Offset, now ident.Millis, dropUnsent func(from id
 	if err != nil {
 		return l.end, err
 	}
-	h, err := l.headerAt(l.segments[i], pos)
-	if err != nil {
-		return l.end, err
+	if n := slices.IndexFunc(l.holes, func(h hole) bool { return o >= h.From && o < h.To }); n >= 0 {
+		o = max(l.holes[n].From, l.start) // no batch is there to be cut at
+	} else {
+		h, err := l.headerAt(l.segments[i], pos)
+		if err != nil {
+			return l.end, err
+		}
+		o = max(min(o, h.BaseOffset()), l.start)
 	}
-	o = max(min(o, h.BaseOffset()), l.start)
 	if err := l.reach(l.segments[i]); err != nil {
 		return l.end, err
 	}
@@ -58,30 +62,34 @@ func (l *Log) Truncate(o ident.Offset, now ident.Millis, dropUnsent func(from id
 	if err != nil {
 		return l.end, err
 	}
-	if err := errors.Join(l.truncate(sp, i, pos, o, now, dropUnsent), sp.drop()); err != nil {
+	if err := errors.Join(l.truncate(sp, i, pos, o, now), sp.drop()); err != nil {
 		return l.end, l.health.fail(fmt.Errorf("truncate %s to %d: %w", l.o.Partition, o, err))
 	}
 	return l.end, nil
 }
 
-func (l *Log) truncate(sp *spare, i int, pos int64, o ident.Offset, now ident.Millis, dropUnsent func(ident.Offset)) error {
+func (l *Log) truncate(sp *spare, i int, pos int64, o ident.Offset, now ident.Millis) error {
 	s := l.segments[i]
 	// 1
 	l.end, l.flushed = o, min(l.flushed, o)
 	l.dirtyFrom(o)
 	l.newGeneration()
 	// 2
+	if err := l.forgetEnds(); err != nil {
+		return err
+	}
 	l.standing.mark.Store(int64(min(l.mark(), o)))
 	if err := sp.run(func() error { return l.announceCut(s, pos) }); err != nil {
 		return err
 	}
 	// 3
-	if dropUnsent != nil {
-		dropUnsent(o)
+	s.void.set(pos)
+	for _, above := range l.segments[i+1:] {
+		above.void.set(0)
 	}
 	// 4
-	if pos == 0 && s.base == o {
-		i-- // the segment at the new end goes as a whole
+	if pos == 0 && s.base >= o {
+		i-- // the segment at the new end goes as a whole, or the first one, when what was below it is lost
 	}
 	if err := sp.run(func() error { return l.setAsideAbove(i, now) }); err != nil {
 		return err
@@ -96,6 +104,9 @@ func (l *Log) truncate(sp *spare, i int, pos int64, o ident.Offset, now ident.Mi
 		return err
 	}
 	l.holes = slices.DeleteFunc(l.holes, func(h hole) bool { return h.From >= o })
+	for n := range l.holes {
+		l.holes[n].To = min(l.holes[n].To, o)
+	}
 	// 6
 	l.epochs.cutEnd(o)
 	if err := sp.run(l.writeEpochsNow); err != nil {
@@ -157,7 +168,7 @@ func (l *Log) cutSegment(s *segment, pos int64, o ident.Offset) error {
 	if err := s.file.file.Sync(); err != nil {
 		return err
 	}
-	s.size, s.believed = pos, false
+	s.size, s.end, s.believed = pos, ident.NoOffset, false
 	err := s.loadIndexes()
 	if err == nil {
 		err = errors.Join(s.index.cutTo(o, pos), s.times.cutTo(o))
@@ -234,7 +245,7 @@ func (l *Log) soilUnflushed() {
 // Restart drops everything and begins the log at o, which may lie above End: a
 // follower does this when its leader's log begins above its own end. The order is
 // that of Truncate.
-func (l *Log) Restart(o ident.Offset, now ident.Millis, dropUnsent func(from ident.Offset)) error {
+func (l *Log) Restart(o ident.Offset, now ident.Millis) error {
 	if err := l.usable(); err != nil {
 		return err
 	}
@@ -251,23 +262,26 @@ func (l *Log) Restart(o ident.Offset, now ident.Millis, dropUnsent func(from ide
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(l.restart(sp, o, now, dropUnsent), sp.drop()); err != nil {
+	if err := errors.Join(l.restart(sp, o, now), sp.drop()); err != nil {
 		return l.health.fail(fmt.Errorf("restart %s at %d: %w", l.o.Partition, o, err))
 	}
 	return nil
 }
 
-func (l *Log) restart(sp *spare, o ident.Offset, now ident.Millis, dropUnsent func(ident.Offset)) error {
+func (l *Log) restart(sp *spare, o ident.Offset, now ident.Millis) error {
 	first := l.segments[0]
 	l.end, l.flushed, l.start = first.base, first.base, first.base
 	l.dirtyFrom(first.base)
 	l.newGeneration()
+	if err := l.forgetEnds(); err != nil {
+		return err
+	}
 	l.standing.mark.Store(int64(first.base))
 	if err := sp.run(func() error { return l.announceCut(first, 0) }); err != nil {
 		return err
 	}
-	if dropUnsent != nil {
-		dropUnsent(first.base)
+	for _, s := range l.segments {
+		s.void.set(0)
 	}
 	if err := sp.run(func() error { return l.setAsideAbove(-1, now) }); err != nil {
 		return err

@@ -22,7 +22,7 @@ func TestAnUntouchedLogIsClosedWithoutASync(t *testing.T) {
 			return l.SaveProducerSnapshot([]record.ProducerEntry{{ProducerID: 7}})
 		},
 		"a cut and a batch": func(l *store.Log) error {
-			if _, err := l.Truncate(l.End()-1, 0, nil); err != nil {
+			if _, err := l.Truncate(l.End()-1, 0); err != nil {
 				return err
 			}
 			return l.Append(batch(t, l.End(), 3, 0, 1, 10), 0)

@@ -75,7 +75,9 @@ type inode struct {
 
 	buf     []byte
 	size    int64
-	mapped  int // mappings that alias buf
+	mapped  int  // mappings that alias buf
+	lent    bool // one did, since the last death
+	clean   bool // durable is buf[:size], and nothing is mapped that could change that
 	durable []byte
 	// washed holds sectors that a failed sync left clean: they count as written
 	// until they change again.
@@ -146,8 +148,10 @@ func (d *Disk) Kill() {
 	d.die()
 	d.each(func(n *inode) {
 		n.checkMapped()
-		// A goroutine of the dead process may still write into its mapping.
-		n.buf = bytes.Clone(n.buf[:n.size])
+		if n.lent {
+			// A goroutine of the dead process may still write into its mapping.
+			n.buf, n.lent = bytes.Clone(n.buf[:n.size]), false
+		}
 	})
 }
 
@@ -267,6 +271,7 @@ func (d *Disk) Flip(name string, byteAt int64, bit uint) {
 		panic(fmt.Sprintf("storetest: no byte %d in %s: %v", byteAt, name, err))
 	}
 	n.buf[byteAt] ^= 1 << bit
+	n.clean = false
 	if byteAt < int64(len(n.durable)) {
 		n.durable[byteAt] ^= 1 << bit
 	}
@@ -293,7 +298,11 @@ func (d *Disk) Dump() string {
 // Paths.
 
 func split(name string) []string {
-	clean := path.Clean("/" + filepath.ToSlash(name))
+	name = filepath.ToSlash(name)
+	if !strings.HasPrefix(name, "/") {
+		name = "/" + name
+	}
+	clean := path.Clean(name)
 	if clean == "/" {
 		return nil
 	}
@@ -305,8 +314,12 @@ func pathError(op, name string, err error) error {
 }
 
 func (d *Disk) lookup(name string) (*inode, error) {
+	return d.descend(split(name))
+}
+
+func (d *Disk) descend(parts []string) (*inode, error) {
 	n := d.root
-	for _, part := range split(name) {
+	for _, part := range parts {
 		if !n.dir {
 			return nil, syscall.ENOTDIR
 		}
@@ -325,7 +338,7 @@ func (d *Disk) parent(name string) (*inode, string, error) {
 	if len(parts) == 0 {
 		return nil, "", syscall.EINVAL
 	}
-	dir, err := d.lookup("/" + strings.Join(parts[:len(parts)-1], "/"))
+	dir, err := d.descend(parts[:len(parts)-1])
 	if err != nil {
 		return nil, "", err
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/troupe-broker/troupe/store"
 )
@@ -35,10 +36,8 @@ func (l Look) Read(name string) ([]byte, error) {
 		return nil, pathError("read", name, err)
 	case n.dir:
 		return nil, pathError("read", name, fs.ErrInvalid)
-	case l.platter:
-		return n.durable, nil
 	}
-	return n.buf[:n.size:n.size], nil
+	return l.bytes(n), nil
 }
 
 // List returns the entries of a directory by name.
@@ -55,6 +54,37 @@ func (l Look) List(name string) ([]store.DirEntry, error) {
 		list = append(list, store.DirEntry{Name: child, Dir: names[child].dir})
 	}
 	return list, nil
+}
+
+// File is a file as a [Look] shows it.
+type File struct {
+	Name  string // without its directory
+	Bytes []byte // as Read returns them
+}
+
+// Files returns the files of a directory whose names end so, by name.
+func (l Look) Files(name, suffix string) ([]File, error) {
+	l.disk.mu.Lock()
+	defer l.disk.mu.Unlock()
+	n, err := l.find(name)
+	if err != nil {
+		return nil, pathError("readdir", name, err)
+	}
+	var files []File
+	for child, c := range l.names(n) {
+		if !c.dir && strings.HasSuffix(child, suffix) {
+			files = append(files, File{child, l.bytes(c)})
+		}
+	}
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	return files, nil
+}
+
+func (l Look) bytes(n *inode) []byte {
+	if l.platter {
+		return n.durable
+	}
+	return n.buf[:n.size:n.size]
 }
 
 func (l Look) names(n *inode) map[string]*inode {
@@ -84,5 +114,5 @@ func (d *Disk) Overwrite(name string, content []byte) {
 		panic(fmt.Sprintf("storetest: %s is no file that can be overwritten: %v", name, err))
 	}
 	d.used += int64(len(content)) - n.size
-	n.buf, n.size, n.durable, n.washed = bytes.Clone(content), int64(len(content)), bytes.Clone(content), nil
+	n.buf, n.size, n.durable, n.washed, n.clean = bytes.Clone(content), int64(len(content)), bytes.Clone(content), nil, true
 }

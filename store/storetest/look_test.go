@@ -1,6 +1,7 @@
 package storetest_test
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -53,6 +54,14 @@ func TestPlatterIsTheLeastThatAPowerCutLeaves(t *testing.T) {
 		must(err)
 		if len(list) != 1 || list[0].Name != x.want || list[0].Dir {
 			t.Errorf("%v, not %s", list, x.want)
+		}
+		whole, err := x.look.Read("/a/" + x.want)
+		must(err)
+		if files, err := x.look.Files("/a", x.want); err != nil || len(files) != 1 || files[0].Name != x.want || !bytes.Equal(files[0].Bytes, whole) {
+			t.Errorf("%v (%v), not the bytes of %s", files, err, x.want)
+		}
+		if files, err := x.look.Files("/a", ".log"); err != nil || len(files) > 0 {
+			t.Errorf("%v (%v), whose names end otherwise", files, err)
 		}
 	}
 	if _, err := d.Cache().Read("/a"); err == nil {

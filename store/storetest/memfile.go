@@ -70,6 +70,7 @@ func (f *memFile) WriteAt(p []byte, off int64) (int, error) {
 		f.n.resize(end)
 	}
 	copy(f.n.buf[off:], p)
+	f.n.clean = false
 	f.n.soil(off, end)
 	f.n.modified = f.fs.disk.now
 	f.fs.point("write", f.name)
@@ -141,6 +142,7 @@ func (f *memFile) Map(off, n int64) (store.Mapping, error) {
 		f.n.growBuffer(need + mapSlack)
 	}
 	f.n.mapped++
+	f.n.lent, f.n.clean = true, false
 	return &memMapping{f: f, n: f.n, b: f.n.buf[off : off+n : off+n]}, nil
 }
 

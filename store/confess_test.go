@@ -1,0 +1,54 @@
+package store_test
+
+import (
+	"testing"
+
+	"github.com/troupe-broker/troupe/store"
+	"github.com/troupe-broker/troupe/store/storetest"
+)
+
+// TestWhatIsMissingIsFoundUntilItWasHeard takes the tail of a log away from a broker that was killed. It finds that, and is killed before anybody has heard it, as
+// often as you like: what one run has cut, the next one must not take for whole.
+func TestWhatIsMissingIsFoundUntilItWasHeard(t *testing.T) {
+	const file = "/data/orders-3/00000000000000000000.log"
+	disk := storetest.NewDisk(1)
+	d, l, _, _ := openOn(t, disk.FS(), smallLog())
+	appendSome(t, l, 5)
+	if err := tryFlush(t, d, l); err != nil {
+		t.Fatal(err)
+	}
+	appendSome(t, l, 1)
+	flushed, size := l.Flushed(), l.Size()
+	disk.Kill()
+	b := contents(t, disk.FS(), file)
+	overwrite(t, disk.FS(), file, b[:size-10]) // in the last batch
+
+	open := func() (*store.Directory, *store.Log, store.Recovery) {
+		t.Helper()
+		d, l, o, r := openOn(t, disk.FS(), smallLog())
+		if o.Mode != store.RecoverSameBoot || l.Flushed() < flushed {
+			t.Fatalf("%v, flushed %d of %d", o.Mode, l.Flushed(), flushed)
+		}
+		return d, l, r
+	}
+	for run := range 3 {
+		d, l, r := open()
+		if r.Whole {
+			t.Fatalf("run %d takes the log for whole: %+v", run, r)
+		}
+		appendSome(t, l, 1)
+		if err := tryFlush(t, d, l); err != nil {
+			t.Fatal(err)
+		}
+		disk.Kill()
+	}
+	_, l, r := open()
+	if r.Whole {
+		t.Fatalf("%+v", r)
+	}
+	l.Confessed()
+	disk.Kill()
+	if _, _, r = open(); !r.Whole {
+		t.Fatalf("it was heard, and is found again: %+v", r)
+	}
+}
