@@ -34,16 +34,22 @@ const (
 	KeyDescribeLogDirs         Key = 35
 	KeyCreatePartitions        Key = 37
 	KeyDeleteGroups            Key = 42
+	KeyElectLeaders            Key = 43
 	KeyIncrementalAlterConfigs Key = 44
+	KeyAlterReassignments      Key = 45
+	KeyListReassignments       Key = 46
 	KeyOffsetDelete            Key = 47
 	KeyDescribeQuorum          Key = 55
 	KeyUpdateFeatures          Key = 57
 	KeyDescribeCluster         Key = 60
 	KeyDescribeProducers       Key = 61
+	KeyUnregisterBroker        Key = 64
 	KeyConsumerGroupHeartbeat  Key = 68
 	KeyConsumerGroupDescribe   Key = 69
 	KeyListConfigResources     Key = 74
 	KeyDescribeTopicPartitions Key = 75
+	KeyAddRaftVoter            Key = 80
+	KeyRemoveRaftVoter         Key = 81
 )
 
 // String prints the API's name, or the key's number when it is not served.
@@ -140,16 +146,22 @@ var table = [...]API{
 	{Key: KeyDescribeLogDirs, Name: "DescribeLogDirs", Min: 1, Max: 5, Flexible: 2, AdvertisedMin: 1, Right: RightDescribe, BodyMax: listBytes, Amplification: 80},
 	{Key: KeyCreatePartitions, Name: "CreatePartitions", Min: 0, Max: 3, Flexible: 2, AdvertisedMin: 0, Right: RightAlter, BodyMax: listBytes, Amplification: 80},
 	{Key: KeyDeleteGroups, Name: "DeleteGroups", Min: 0, Max: 3, Flexible: 2, AdvertisedMin: 0, Right: RightDelete, BodyMax: listBytes, Amplification: 80},
+	{Key: KeyElectLeaders, Name: "ElectLeaders", Min: 0, Max: 2, Flexible: 2, AdvertisedMin: 0, Right: RightAlter, BodyMax: listBytes, Amplification: 80},
 	{Key: KeyIncrementalAlterConfigs, Name: "IncrementalAlterConfigs", Min: 0, Max: 1, Flexible: 1, AdvertisedMin: 0, Right: RightAlterConfigs, BodyMax: listBytes, Amplification: 90},
+	{Key: KeyAlterReassignments, Name: "AlterPartitionReassignments", Min: 0, Max: 1, Flexible: 0, AdvertisedMin: 0, Right: RightAlter, BodyMax: listBytes, Amplification: 80},
+	{Key: KeyListReassignments, Name: "ListPartitionReassignments", Min: 0, Max: 0, Flexible: 0, AdvertisedMin: 0, Right: RightDescribe, BodyMax: listBytes, Amplification: 80},
 	{Key: KeyOffsetDelete, Name: "OffsetDelete", Min: 0, Max: 0, Flexible: neverFlexible, AdvertisedMin: 0, Right: RightDelete, BodyMax: longBytes, Amplification: 8},
 	{Key: KeyDescribeQuorum, Name: "DescribeQuorum", Min: 0, Max: 2, Flexible: 0, AdvertisedMin: 0, Right: RightDescribe, BodyMax: fewBytes, Amplification: 80},
 	{Key: KeyUpdateFeatures, Name: "UpdateFeatures", Min: 0, Max: 2, Flexible: 0, AdvertisedMin: 0, Right: RightAlter, BodyMax: fewBytes, Amplification: 80},
 	{Key: KeyDescribeCluster, Name: "DescribeCluster", Min: 0, Max: 2, Flexible: 0, AdvertisedMin: 0, Right: RightDescribe, BodyMax: fewBytes, Amplification: 80},
 	{Key: KeyDescribeProducers, Name: "DescribeProducers", Min: 0, Max: 0, Flexible: 0, AdvertisedMin: 0, Right: RightRead, BodyMax: listBytes, Amplification: 80},
+	{Key: KeyUnregisterBroker, Name: "UnregisterBroker", Min: 0, Max: 0, Flexible: 0, AdvertisedMin: 0, Right: RightAlter, BodyMax: fewBytes, Amplification: 80},
 	{Key: KeyConsumerGroupHeartbeat, Name: "ConsumerGroupHeartbeat", Min: 0, Max: 1, Flexible: 0, AdvertisedMin: 0, Right: RightRead, BodyMax: longBytes, Amplification: 80},
 	{Key: KeyConsumerGroupDescribe, Name: "ConsumerGroupDescribe", Min: 0, Max: 1, Flexible: 0, AdvertisedMin: 0, Right: RightDescribe, BodyMax: listBytes, Amplification: 80},
 	{Key: KeyListConfigResources, Name: "ListConfigResources", Min: 0, Max: 1, Flexible: 0, AdvertisedMin: 0, Right: RightDescribeConfigs, BodyMax: fewBytes, Amplification: 80},
 	{Key: KeyDescribeTopicPartitions, Name: "DescribeTopicPartitions", Min: 0, Max: 0, Flexible: 0, AdvertisedMin: 0, Right: RightDescribe, BodyMax: longBytes, Amplification: 120},
+	{Key: KeyAddRaftVoter, Name: "AddRaftVoter", Min: 0, Max: 1, Flexible: 0, AdvertisedMin: 0, Right: RightAlter, BodyMax: fewBytes, Amplification: 80},
+	{Key: KeyRemoveRaftVoter, Name: "RemoveRaftVoter", Min: 0, Max: 0, Flexible: 0, AdvertisedMin: 0, Right: RightAlter, BodyMax: fewBytes, Amplification: 80},
 }
 
 // byKey finds a row by its key in one step: 0 for none, else the row's place plus 1.

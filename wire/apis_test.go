@@ -22,8 +22,9 @@ func TestTheTableAgreesWithKmsg(t *testing.T) {
 			t.Errorf("%s: kmsg has no key %d", api.Name, api.Key)
 			continue
 		}
-		// Kafka writes Id where kmsg writes ID.
-		if name := kmsg.NameForKey(int16(api.Key)); name != api.Name && (name != "InitProducerID" || api.Name != "InitProducerId") {
+		// Kafka writes Id where kmsg writes ID, and kmsg has a shorter name for one API.
+		kafkas := map[string]string{"InitProducerID": "InitProducerId", "AlterPartitionAssignments": "AlterPartitionReassignments"}
+		if name := kmsg.NameForKey(int16(api.Key)); name != api.Name && kafkas[name] != api.Name {
 			t.Errorf("%s: kmsg calls key %d %s", api.Name, api.Key, name)
 		}
 		if api.Max > req.MaxVersion() {

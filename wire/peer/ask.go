@@ -32,8 +32,7 @@ func (*Asks) Code() Code { return CodeAsks }
 // AppendTo implements Message.
 func (m *Asks) AppendTo(dst []byte) []byte {
 	at := len(dst)
-	dst = appendInt(begin(dst, CodeAsks, 2), int64(m.Epoch))
-	dst = appendArray(dst, len(m.List))
+	dst = beginList(dst, CodeAsks, m.Epoch, len(m.List))
 	for i := range m.List {
 		a := &m.List[i]
 		dst = appendPlace(appendArray(dst, 10), a.Topic, a.Partition, a.LeaderEpoch, a.Generation)
@@ -50,9 +49,7 @@ func (m *Asks) AppendTo(dst []byte) []byte {
 // Decode implements Message.
 func (m *Asks) Decode(b Body) error {
 	r := b.r
-	m.Epoch = ident.BrokerEpoch(r.int64())
-	n, outer := r.list()
-	m.List = sized(m.List, n)
+	outer := beginElements(&r, &m.Epoch, &m.List)
 	for i := range m.List {
 		inner := r.enter()
 		m.List[i] = Ask{
@@ -63,8 +60,7 @@ func (m *Asks) Decode(b Body) error {
 		r.leave(inner)
 	}
 	r.leave(outer)
-	r.leave(0)
-	return r.err(b.code)
+	return b.done(&r)
 }
 
 // Answer is records of one partition, or why there are none.
@@ -114,8 +110,7 @@ func (m *Answer) Decode(b Body) error {
 	}
 	r.leave(outer)
 	m.Payload = r.bin()
-	r.leave(0)
-	return r.err(b.code)
+	return b.done(&r)
 }
 
 // Withdraw takes back asks: their answers are not wanted any more.
@@ -138,8 +133,7 @@ func (*Withdraw) Code() Code { return CodeWithdraw }
 // AppendTo implements Message.
 func (m *Withdraw) AppendTo(dst []byte) []byte {
 	at := len(dst)
-	dst = appendInt(begin(dst, CodeWithdraw, 2), int64(m.Epoch))
-	dst = appendArray(dst, len(m.List))
+	dst = beginList(dst, CodeWithdraw, m.Epoch, len(m.List))
 	for i := range m.List {
 		w := &m.List[i]
 		dst = appendPlace(appendArray(dst, 4), w.Topic, w.Partition, w.LeaderEpoch, w.Generation)
@@ -150,15 +144,12 @@ func (m *Withdraw) AppendTo(dst []byte) []byte {
 // Decode implements Message.
 func (m *Withdraw) Decode(b Body) error {
 	r := b.r
-	m.Epoch = ident.BrokerEpoch(r.int64())
-	n, outer := r.list()
-	m.List = sized(m.List, n)
+	outer := beginElements(&r, &m.Epoch, &m.List)
 	for i := range m.List {
 		inner := r.enter()
 		m.List[i] = Withdrawn{Topic: r.mustID(), Partition: r.int32(), LeaderEpoch: ident.LeaderEpoch(r.int32()), Generation: ident.Generation(r.uint64())}
 		r.leave(inner)
 	}
 	r.leave(outer)
-	r.leave(0)
-	return r.err(b.code)
+	return b.done(&r)
 }

@@ -5,24 +5,26 @@ import "strconv"
 // Code says what a frame is. The ledger in the package comment has all of them.
 type Code uint8
 
-// The codes. They are never used again.
+// The codes. They are never used again: 9 and 10 are retired.
 const (
-	CodeHello          Code = 1
-	CodeWelcome        Code = 2
-	CodeRefuse         Code = 3
-	CodePing           Code = 4
-	CodePong           Code = 5
-	CodeLetter         Code = 6
-	CodeRequest        Code = 7
-	CodeResponse       Code = 8
-	CodeMetadataAsk    Code = 9
-	CodeMetadataAnswer Code = 10
-	CodeProgress       Code = 11
-	CodeWatermarks     Code = 12
-	CodeAsks           Code = 13
-	CodeAnswer         Code = 14
-	CodeWithdraw       Code = 15
-	CodeAnnouncement   Code = 16
+	CodeHello        Code = 1
+	CodeWelcome      Code = 2
+	CodeRefuse       Code = 3
+	CodePing         Code = 4
+	CodePong         Code = 5
+	CodeLetter       Code = 6
+	CodeRequest      Code = 7
+	CodeResponse     Code = 8
+	CodeProgress     Code = 11
+	CodeWatermarks   Code = 12
+	CodeAsks         Code = 13
+	CodeAnswer       Code = 14
+	CodeWithdraw     Code = 15
+	CodeAnnouncement Code = 16
+	CodeRangeAsk     Code = 17
+	CodeRangeAnswer  Code = 18
+	CodeDigestAsk    Code = 19
+	CodeDigestAnswer Code = 20
 )
 
 // Required is the first of the codes that a reader must know.
@@ -37,13 +39,29 @@ func (c Code) MustKnow() bool { return c >= Required }
 
 var codeNames = [...]string{
 	CodeHello: "Hello", CodeWelcome: "Welcome", CodeRefuse: "Refuse", CodePing: "Ping", CodePong: "Pong", CodeLetter: "Letter",
-	CodeRequest: "Request", CodeResponse: "Response", CodeMetadataAsk: "MetadataAsk", CodeMetadataAnswer: "MetadataAnswer",
+	CodeRequest: "Request", CodeResponse: "Response",
 	CodeProgress: "Progress", CodeWatermarks: "Watermarks", CodeAsks: "Asks", CodeAnswer: "Answer", CodeWithdraw: "Withdraw",
-	CodeAnnouncement: "Announcement",
+	CodeAnnouncement: "Announcement", CodeRangeAsk: "RangeAsk", CodeRangeAnswer: "RangeAnswer",
+	CodeDigestAsk: "DigestAsk", CodeDigestAnswer: "DigestAnswer",
 }
 
 // Known tells whether the code is in the ledger of this build.
-func (c Code) Known() bool { return c > 0 && int(c) < len(codeNames) }
+func (c Code) Known() bool { return int(c) < len(codeNames) && codeNames[c] != "" }
+
+// Since is the version that the message came with, as the ledger says. It must not be
+// sent before that version is committed for the whole cluster. What this build does not
+// know came later.
+func (c Code) Since() uint8 {
+	switch {
+	case c == CodeDigestAsk || c == CodeDigestAnswer:
+		return 3
+	case c == CodeRangeAsk || c == CodeRangeAnswer:
+		return 2
+	case c.Known():
+		return 1
+	}
+	return VersionMax + 1
+}
 
 // String is the name of the message, or the number of an unknown one.
 func (c Code) String() string {
@@ -59,9 +77,9 @@ func (c Code) On(p Purpose) bool {
 	switch c {
 	case CodeRefuse, CodePing, CodePong:
 		return true
-	case CodeLetter, CodeRequest, CodeResponse, CodeMetadataAsk, CodeMetadataAnswer, CodeProgress, CodeWatermarks, CodeAnnouncement:
+	case CodeLetter, CodeRequest, CodeResponse, CodeProgress, CodeWatermarks, CodeAnnouncement:
 		return p == Control
-	case CodeAsks, CodeAnswer, CodeWithdraw:
+	case CodeAsks, CodeAnswer, CodeWithdraw, CodeRangeAsk, CodeRangeAnswer, CodeDigestAsk, CodeDigestAnswer:
 		return p == Data
 	default:
 		return false
@@ -79,7 +97,9 @@ func (c Code) Founding() bool {
 }
 
 // FromDialler tells whether a message of a data connection comes from who dialled.
-func (c Code) FromDialler() bool { return c != CodeAnswer }
+func (c Code) FromDialler() bool {
+	return c != CodeAnswer && c != CodeRangeAnswer && c != CodeDigestAnswer
+}
 
 // Message is anything of the ledger.
 type Message interface {
@@ -112,10 +132,6 @@ func New(c Code) Message {
 		return new(Request)
 	case CodeResponse:
 		return new(Response)
-	case CodeMetadataAsk:
-		return new(MetadataAsk)
-	case CodeMetadataAnswer:
-		return new(MetadataAnswer)
 	case CodeProgress:
 		return new(Progress)
 	case CodeWatermarks:
@@ -128,6 +144,14 @@ func New(c Code) Message {
 		return new(Withdraw)
 	case CodeAnnouncement:
 		return new(Announcement)
+	case CodeRangeAsk:
+		return new(RangeAsk)
+	case CodeRangeAnswer:
+		return new(RangeAnswer)
+	case CodeDigestAsk:
+		return new(DigestAsk)
+	case CodeDigestAnswer:
+		return new(DigestAnswer)
 	default:
 		panic("peer: New of an unknown " + c.String())
 	}

@@ -11,10 +11,11 @@ import (
 // TLS and from gossip on the same port.
 const Preface = "TROU"
 
-// The range of versions of the messages that this build speaks.
+// The range of versions that this build speaks. With 2 came records of metadata that a build of 1 does not know, and the asks for damaged ranges. With 3 came those for
+// digests.
 const (
 	VersionMin = 1
-	VersionMax = 1
+	VersionMax = 3
 )
 
 // Limits of frames, in bytes after the length field.
@@ -23,13 +24,17 @@ const (
 	HelloMax = 4 << 10
 	// ControlMax bounds a frame on a control connection. Larger things are cut.
 	ControlMax = 2 << 20
-	// PieceMax is the size of the pieces that a letter or a snapshot is cut into.
+	// PieceMax is the size of the pieces that a letter, a request or a snapshot is cut
+	// into.
 	PieceMax = 1 << 20
 	// AnswerHeadMax is what an Answer has beside its payload, at most, when this
 	// version writes it; a data connection allows more, for fields to come.
 	AnswerHeadMax = 1 << 10
 	// LetterMax bounds a letter that is put together from pieces.
 	LetterMax = 64 << 20
+	// RequestMax bounds a request that is put together from pieces: the registration of
+	// a broker with half a million replicas.
+	RequestMax = 16 << 20
 	// textMax bounds a text.
 	textMax = 1 << 10
 )
@@ -76,6 +81,13 @@ type Body struct {
 
 // Code says what the frame is.
 func (b *Body) Code() Code { return b.code }
+
+// done skips what a newer broker has written behind the fields that were read, and says
+// whether all of them made sense.
+func (b *Body) done(r *reader) error {
+	r.leave(0)
+	return r.err(b.code)
+}
 
 // Open reads the code of a whole frame, its length field included.
 func Open(frame []byte) (Body, error) {

@@ -87,15 +87,20 @@ func (m *Hello) Decode(b Body) error {
 	r := b.r
 	m.VersionMin, m.VersionMax, m.Purpose, m.Expect = r.uint8(), r.uint8(), Purpose(r.uint8()), ident.BrokerID(r.int32())
 	m.Identity.read(&r)
-	r.leave(0)
-	return r.err(b.code)
+	return b.done(&r)
 }
+
+// Versions are the versions of the messages that a side speaks, from Min to Max.
+type Versions struct{ Min, Max uint8 }
+
+// Spoken are those of this build.
+var Spoken = Versions{VersionMin, VersionMax}
 
 // Agree finds the version to speak with a side that speaks these: the greatest of both
 // ranges. false: there is none.
-func Agree(lowest, greatest uint8) (version uint8, ok bool) {
-	version = min(VersionMax, greatest)
-	return version, version >= max(VersionMin, lowest)
+func (v Versions) Agree(lowest, greatest uint8) (version uint8, ok bool) {
+	version = min(v.Max, greatest)
+	return version, version >= max(v.Min, lowest)
 }
 
 // Welcome is the first frame of the other side, when it agrees.
@@ -120,8 +125,7 @@ func (m *Welcome) Decode(b Body) error {
 	r := b.r
 	m.Version = r.uint8()
 	m.Identity.read(&r)
-	r.leave(0)
-	return r.err(b.code)
+	return b.done(&r)
 }
 
 // Refuse is the last frame of a side that ends the connection for a reason.
@@ -145,8 +149,7 @@ func (m *Refuse) AppendTo(dst []byte) []byte {
 func (m *Refuse) Decode(b Body) error {
 	r := b.r
 	m.Reason, m.Text = r.text(), r.text()
-	r.leave(0)
-	return r.err(b.code)
+	return b.done(&r)
 }
 
 func cut(s string) string { return s[:min(len(s), textMax)] }

@@ -36,8 +36,7 @@ func (m *Letter) Decode(b Body) error {
 	m.To, m.From, m.Seq, m.Offset, m.Total = ident.NodeID(r.uint64()), ident.NodeID(r.uint64()), r.uint64(), r.uint64(), r.uint64()
 	r.leave(outer)
 	m.Data = r.bin()
-	r.leave(0)
-	return r.err(b.code)
+	return b.done(&r)
 }
 
 // Announcement is what brokers that have no cluster tell each other to found one.
@@ -60,6 +59,5 @@ func (m *Announcement) Decode(b Body) error {
 	r := b.r
 	r.leave(r.enter())
 	m.Body = r.bin()
-	r.leave(0)
-	return r.err(b.code)
+	return b.done(&r)
 }

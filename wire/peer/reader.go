@@ -213,20 +213,6 @@ func (r *reader) uint8() uint8 {
 	return uint8(v)
 }
 
-func (r *reader) bool() bool {
-	if !r.next() {
-		return false
-	}
-	switch r.code() {
-	case asTrue:
-		return true
-	case asFalse:
-	default:
-		r.fail("a yes or no is missing")
-	}
-	return false
-}
-
 // bin takes bytes, or text, which alias the frame; nil when there are none.
 func (r *reader) bin() []byte {
 	if !r.next() {

@@ -5,12 +5,22 @@ import "github.com/troupe-broker/troupe/wire/ident"
 // elementMin is the least an element of a list takes: its array, and its topic id.
 const elementMin = 1 + 2 + 16
 
-// sized returns a list of n elements, in the memory of the old one if that is enough.
-func sized[T any](list []T, n int) []T {
-	if cap(list) < n {
-		return make([]T, n)
+// beginList appends what stands before the n elements of a list that a broker of this
+// epoch sends.
+func beginList(dst []byte, c Code, epoch ident.BrokerEpoch, n int) []byte {
+	return appendArray(appendInt(begin(dst, c, 2), int64(epoch)), n)
+}
+
+// beginElements reads the same. The list gets its length, in the memory that it has if
+// that is enough; its elements are to be read, and then left with outer.
+func beginElements[T any](r *reader, epoch *ident.BrokerEpoch, list *[]T) (outer int) {
+	*epoch = ident.BrokerEpoch(r.int64())
+	n, outer := r.list()
+	if cap(*list) < n {
+		*list = make([]T, n)
 	}
-	return list[:n]
+	*list = (*list)[:n]
+	return outer
 }
 
 // Progress says how far a follower is in partitions whose asks are unanswered.
@@ -36,8 +46,7 @@ func (*Progress) Code() Code { return CodeProgress }
 // AppendTo implements Message.
 func (m *Progress) AppendTo(dst []byte) []byte {
 	at := len(dst)
-	dst = appendInt(begin(dst, CodeProgress, 2), int64(m.Epoch))
-	dst = appendArray(dst, len(m.List))
+	dst = beginList(dst, CodeProgress, m.Epoch, len(m.List))
 	for i := range m.List {
 		p := &m.List[i]
 		dst = appendPlace(appendArray(dst, 7), p.Topic, p.Partition, p.LeaderEpoch, p.Generation)
@@ -59,9 +68,7 @@ func appendPlace(dst []byte, topic ident.TopicID, partition int32, epoch ident.L
 // Decode implements Message.
 func (m *Progress) Decode(b Body) error {
 	r := b.r
-	m.Epoch = ident.BrokerEpoch(r.int64())
-	n, outer := r.list()
-	m.List = sized(m.List, n)
+	outer := beginElements(&r, &m.Epoch, &m.List)
 	for i := range m.List {
 		inner := r.enter()
 		m.List[i] = Position{
@@ -71,8 +78,7 @@ func (m *Progress) Decode(b Body) error {
 		r.leave(inner)
 	}
 	r.leave(outer)
-	r.leave(0)
-	return r.err(b.code)
+	return b.done(&r)
 }
 
 // Watermarks says how far records are committed in partitions whose asks the leader
@@ -98,8 +104,7 @@ func (*Watermarks) Code() Code { return CodeWatermarks }
 // AppendTo implements Message.
 func (m *Watermarks) AppendTo(dst []byte) []byte {
 	at := len(dst)
-	dst = appendInt(begin(dst, CodeWatermarks, 2), int64(m.Epoch))
-	dst = appendArray(dst, len(m.List))
+	dst = beginList(dst, CodeWatermarks, m.Epoch, len(m.List))
 	for i := range m.List {
 		w := &m.List[i]
 		dst = appendPlace(appendArray(dst, 6), w.Topic, w.Partition, w.LeaderEpoch, w.Generation)
@@ -112,9 +117,7 @@ func (m *Watermarks) AppendTo(dst []byte) []byte {
 // Decode implements Message.
 func (m *Watermarks) Decode(b Body) error {
 	r := b.r
-	m.Epoch = ident.BrokerEpoch(r.int64())
-	n, outer := r.list()
-	m.List = sized(m.List, n)
+	outer := beginElements(&r, &m.Epoch, &m.List)
 	for i := range m.List {
 		inner := r.enter()
 		m.List[i] = Watermark{
@@ -124,6 +127,5 @@ func (m *Watermarks) Decode(b Body) error {
 		r.leave(inner)
 	}
 	r.leave(outer)
-	r.leave(0)
-	return r.err(b.code)
+	return b.done(&r)
 }

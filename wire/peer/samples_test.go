@@ -29,12 +29,10 @@ func samples() []peer.Message {
 		&peer.Pong{Number: 1 << 63},
 		&peer.Letter{To: 0xfeedfacecafebeef, From: 3, Seq: 70_000, Offset: 1 << 20, Total: 1<<20 + 5, Data: []byte("piece")},
 		&peer.Letter{},
-		&peer.Request{ID: 300, DeadlineMs: 500, Body: []byte{0x93, 1, 2, 3}},
+		&peer.Request{ID: 300, DeadlineMs: 500, Total: 4, Body: []byte{0x93, 1, 2, 3}},
+		&peer.Request{ID: 301, DeadlineMs: 500, Offset: 1 << 20, Total: 1<<20 + 3, Body: []byte{1, 2, 3}},
 		&peer.Response{ID: 300, Result: wire.NotController, Text: "the controller is broker 2", Body: []byte{0x90}},
 		&peer.Response{Result: wire.UnknownServerError},
-		&peer.MetadataAsk{ID: 1, From: 1 << 40, Term: 7, Snapshot: 200, Offset: 65_536, WaitMs: 500, BytesMax: 1 << 20},
-		&peer.MetadataAnswer{ID: 1, Committed: 1 << 40, Index: 200, Term: 7, Snapshot: true, Offset: 128, Total: 1 << 33, Data: []byte("entries")},
-		&peer.MetadataAnswer{ID: 2, Result: wire.NotLeaderOrFollower},
 		&peer.Progress{Epoch: 4711, List: []peer.Position{
 			{Topic: topicA, Partition: 0, LeaderEpoch: 5, Generation: 1, End: 100, Flushed: 90, Start: 0},
 			{Topic: topicB, Partition: 1 << 20, LeaderEpoch: ident.NoLeaderEpoch, Generation: 1 << 50, End: 1 << 62, Flushed: -1, Start: -129},
@@ -55,6 +53,15 @@ func samples() []peer.Message {
 		&peer.Answer{Topic: topicB, Result: wire.FencedLeaderEpoch, From: 1 << 40, High: -1, Start: -1, DivergingEpoch: 4, DivergingEnd: 77},
 		&peer.Withdraw{Epoch: 4711, List: []peer.Withdrawn{{Topic: topicA, Partition: 3, LeaderEpoch: 9, Generation: 12}}},
 		&peer.Announcement{Body: []byte("found")},
+		&peer.RangeAsk{Topic: topicA, Partition: 3, LeaderEpoch: 9, Ticket: 1 << 40, From: 1_000, To: 1 << 33, BytesMax: 1 << 20},
+		&peer.RangeAnswer{Topic: topicA, Partition: 3, LeaderEpoch: 9, Ticket: 12, From: 1_000, Next: 1_100, High: 5_000, Payload: []byte("whole batches")},
+		&peer.RangeAnswer{Topic: topicB, Result: wire.CorruptMessage, From: 7, Next: 7, High: -1},
+		&peer.DigestAsk{Topic: topicA, Partition: 3, LeaderEpoch: 9, Ticket: 1 << 40, From: 1_000, To: 1 << 33, BytesMax: 1 << 20},
+		&peer.DigestAnswer{
+			Topic: topicA, Partition: 3, LeaderEpoch: 9, Ticket: 12, From: 1_000, Next: 1_100, High: 5_000, Start: 40, Clean: 900, Bytes: 1 << 20,
+			Digest: [16]byte{0: 1, 15: 0xff},
+		},
+		&peer.DigestAnswer{Topic: topicB, Result: wire.OffsetOutOfRange, From: 7, Next: 7, High: -1, Start: 1 << 40},
 	}
 }
 

@@ -79,13 +79,6 @@ func appendInt(dst []byte, v int64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, asInt64), uint64(v))
 }
 
-func appendBool(dst []byte, v bool) []byte {
-	if v {
-		return append(dst, asTrue)
-	}
-	return append(dst, asFalse)
-}
-
 func appendArray(dst []byte, n int) []byte {
 	switch {
 	case n < 16:
