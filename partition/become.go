@@ -56,8 +56,7 @@ func (m *Machine) become(now Now, c *Become, out *Out) {
 		m.advance(out)
 		m.finishDeletes(out)
 		m.proposeISR(now, out)
-	case m.role == Resigned:
-		m.proposeResign(now, out)
+		m.resignAnew(now, out)
 	default:
 		m.askOn(out)
 	}
@@ -86,6 +85,7 @@ func (m *Machine) reregister(now Now, c *Become, out *Out) bool {
 		m.voidAsk(old, out)
 		next := fresh(r)
 		next.inISR, next.pending, next.leaving, next.wasMember = old.inISR, old.pending, old.leaving, old.wasMember
+		next.full, next.damaged = old.full, old.damaged
 		next.clock.start(now.Mono, m.end)
 		*old = next
 	}
@@ -101,6 +101,9 @@ func (m *Machine) reregister(now Now, c *Become, out *Out) bool {
 func (m *Machine) lead(now Now, out *Out) {
 	if m.role != Leading {
 		m.sizes.reset(m.end)
+		if m.syncSince != never {
+			m.syncSince = now.Mono // it gets its time before this leadership is given up for it
+		}
 	}
 	m.role = Leading
 	m.epochStart = m.end
@@ -123,6 +126,7 @@ func (m *Machine) lead(now Now, out *Out) {
 	m.advance(out)
 	m.answerFetches(out)
 	m.finishDeletes(out)
+	m.resignAnew(now, out)
 }
 
 // mode is write.caching and how far its change has come.
@@ -133,6 +137,7 @@ func (m *Machine) lead(now Now, out *Out) {
 type mode struct {
 	strict    bool
 	marked    bool         // the mark is, or may still be, on disk
+	lapsed    bool         // it does not hold: its removal was asked for, and is not known to be done
 	clearing  bool         // waits for StrictCleared of the current leader epoch
 	confirmAt ident.Offset // flushed end that confirms the mode; NoOffset: nothing to confirm
 }
@@ -144,16 +149,14 @@ func (m *Machine) enterMode(strict bool, out *Out) {
 	if !strict {
 		m.mode.confirmAt = ident.NoOffset
 		if m.mode.marked {
-			m.mode.clearing = true
+			m.mode.clearing, m.mode.lapsed = true, true
 			out.Persist = append(out.Persist, Write{Kind: WriteStrictCleared, Offset: m.end, LeaderEpoch: m.leaderEpoch})
 		}
 		return
 	}
-	if m.mode.clearing {
-		// The removal was asked for and may be done already; the mark is made anew.
-		m.mode.clearing, m.mode.marked = false, false
-	}
-	if m.mode.marked {
+	// The removal may be done already, or may fail: the mark is made anew, and has to be removed all the same before anything unflushed counts.
+	m.mode.clearing = false
+	if m.mode.marked && !m.mode.lapsed {
 		return
 	}
 	if !wasConfirming {
@@ -164,11 +167,11 @@ func (m *Machine) enterMode(strict bool, out *Out) {
 
 // confirmStrict asks for the mark once the flushed end allows it.
 func (m *Machine) confirmStrict(out *Out) {
-	if m.mode.confirmAt == ident.NoOffset || m.flushed < m.mode.confirmAt {
-		return
+	if m.mode.confirmAt == ident.NoOffset || m.flushed < m.mode.confirmAt || m.cut.open {
+		return // or the log has more than the machine counts, and nobody says that it is flushed
 	}
 	m.mode.confirmAt = ident.NoOffset
-	m.mode.marked = true
+	m.mode.marked, m.mode.lapsed = true, false
 	out.Persist = append(out.Persist, Write{Kind: WriteStrictConfirmed, Offset: m.flushed, LeaderEpoch: m.leaderEpoch})
 	out.note(Note{Kind: NoteStrictConfirmed, Offset: m.flushed, LeaderEpoch: m.leaderEpoch})
 }
@@ -178,7 +181,7 @@ func (m *Machine) strictCleared(c *StrictCleared, out *Out) {
 	if !m.mode.clearing || c.LeaderEpoch != m.leaderEpoch {
 		return
 	}
-	m.mode.clearing, m.mode.marked = false, false
+	m.mode.clearing, m.mode.marked, m.mode.lapsed = false, false, false
 	switch m.role {
 	case Leading:
 		m.advance(out)

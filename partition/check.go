@@ -91,15 +91,12 @@ func (m *Machine) checkReplicas() error {
 func (m *Machine) checkFollower() error {
 	f := &m.follower
 	if m.role != Following {
-		if len(f.asked) > 0 || m.cut.open {
-			return fmt.Errorf("role %v, and %d asks are out, or a truncation", m.role, len(f.asked))
+		if f.asked != ident.NoOffset || m.cut.open {
+			return fmt.Errorf("role %v, and an ask from %d is out, or a truncation", m.role, f.asked)
 		}
 		return nil
 	}
-	if len(f.asked) > max(m.config.AskWindow, 1) || !slices.IsSorted(f.asked) || len(slices.Compact(slices.Clone(f.asked))) < len(f.asked) {
-		return fmt.Errorf("asks from %v with a window of %d", f.asked, m.config.AskWindow)
-	}
-	if m.cut.open && (f.agreed || len(f.asked) > 0) {
+	if m.cut.open && (f.agreed || f.asked != ident.NoOffset) {
 		return fmt.Errorf("a truncation is under way, and the log agrees: %v, or is asked for: %v", f.agreed, f.asked)
 	}
 	return nil
@@ -142,7 +139,7 @@ func (m *Machine) checkMode() error {
 	if m.mode.strict && m.mode.clearing {
 		return fmt.Errorf("strict, and waiting for the strict mark to go")
 	}
-	if m.mode.confirmAt != ident.NoOffset && (!m.mode.strict || m.mode.marked || m.flushed >= m.mode.confirmAt && !m.cut.open) {
+	if m.mode.confirmAt != ident.NoOffset && (!m.mode.strict || m.mode.marked && !m.mode.lapsed || m.flushed >= m.mode.confirmAt && !m.cut.open) {
 		return fmt.Errorf("strict mode should be confirmed at %d: flushed %d, strict %v, marked %v",
 			m.mode.confirmAt, m.flushed, m.mode.strict, m.mode.marked)
 	}
@@ -177,8 +174,11 @@ func (m *Machine) checkWaiters() error {
 			return fmt.Errorf("request %d waits for a log start of %d: ours %d, the ISR's %d", d.request, d.before, m.logStart, m.lowWatermark())
 		}
 	}
-	if m.role != Leading && len(w)+len(m.fetches)+len(m.deletes) > 0 {
-		return fmt.Errorf("%d produces and %d fetches wait at a machine that does not lead", len(w), len(m.fetches))
+	if m.role != Leading && len(w)+len(m.deletes) > 0 {
+		return fmt.Errorf("%d produces and %d deletions wait at a machine that does not lead", len(w), len(m.deletes))
+	}
+	if m.role != Leading && m.role != Following && len(m.fetches) > 0 {
+		return fmt.Errorf("%d fetches wait at a machine that is %s", len(m.fetches), m.role)
 	}
 	if m.role == Leading && !m.enoughReplicas() && len(w) > 0 {
 		return fmt.Errorf("%d produces wait for an ISR that is too small", len(w))

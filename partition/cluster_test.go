@@ -50,8 +50,8 @@ func TestNoCommittedRecordIsLost(t *testing.T) {
 	for _, k := range []string{
 		"acked", "duplicate", "elected from ISR", "elected from ELR", "declared loss", "truncating", "starting-anew", "diverged",
 		"isr-shrinks", "isr-expands", "refused proposal", "stale-ask", "stale-answer", "stale-flush", "stale-become", "stale-progress",
-		"power loss", "killed", "sync-hung", "resigned", "window", "early ask", "early progress", "rebuilt producers", "truncation refused",
-		"strict-confirmed", "strict cleared", "offset not available", "log-start", "deferred become", "append failed", "converged",
+		"power loss", "killed", "sync-hung", "resigned", "cannot resign", "offline", "marked offline", "leader offline", "early ask", "early progress", "rebuilt producers", "truncation refused",
+		"strict-confirmed", "strict cleared", "offset not available", "log-start", "deferred become", "append failed", "converged", "marked full", "full leader replaced", "full member dropped", "room",
 	} {
 		if seen[k] == 0 {
 			t.Errorf("no seed came to %q", k)
@@ -116,8 +116,8 @@ func newCluster(seed uint64) *cluster {
 	c.config.LagNanos = 1000 * millisecond
 	c.config.AskBackoffNanos = 320 * millisecond
 	c.config.ProposeRetryNanos = 200 * millisecond
+	c.config.FullNanos = 150 * millisecond
 	c.config.AskBytesMax = int32(100 + 100*c.rand.IntN(4))
-	c.config.AskWindow = 1 + c.rand.IntN(3)
 	c.config.ProduceWaitersMax = 20
 	if c.rand.IntN(4) == 0 {
 		c.config.FlushMessages = 2
@@ -186,7 +186,9 @@ func (c *cluster) step() {
 	case n < 470:
 		c.someNode((*node).hearMetadata)
 	case n < 510:
-		c.control.take()
+		if !c.chance(50) || !c.control.takeMark() {
+			c.control.take()
+		}
 	case n < 620:
 		c.someNode((*node).flush)
 	case n < 660:
@@ -213,6 +215,10 @@ func (c *cluster) step() {
 		c.control.rebalance(x.id)
 	case n < 991:
 		c.control.switchMode()
+	case n < 992:
+		x.goOffline()
+	case n < 994:
+		x.full = !x.full
 	case n < 996:
 		x.deleteRecords()
 	default:
@@ -247,14 +253,19 @@ func (c *cluster) tick(by ident.Instant) {
 func (c *cluster) settle() {
 	c.calm = true
 	for _, x := range c.nodes {
+		if x.offline {
+			x.crash()
+		}
 		if !x.up {
 			x.boot(true)
 		}
+		x.full = false
 	}
 	c.control.ready = true
 	for range 400 {
 		for range 40 {
 			c.deliver()
+			c.control.takeMark()
 			c.control.take()
 			for _, x := range c.nodes {
 				x.hearMetadata()

@@ -24,7 +24,18 @@ type controller struct {
 	records        []partition.Become
 	proposals      []partition.Proposal
 	proposers      []ident.BrokerID
+	offline        []ident.BrokerID // replicas out of service on brokers that live
+	full           []ident.BrokerID // replicas that cannot append
+	marks          []mark
 	ready          bool
+}
+
+// mark is what a broker says of its replica, in one of its runs.
+type mark struct {
+	broker  ident.BrokerID
+	epoch   ident.BrokerEpoch
+	offline bool
+	full    bool
 }
 
 func (k *controller) start(c *cluster, n int) {
@@ -49,7 +60,7 @@ func (k *controller) commit() {
 	}
 	k.records = append(k.records, partition.Become{
 		Leader: k.leader, LeaderEpoch: k.leaderEpoch, PartitionEpoch: k.partitionEpoch, Replicas: slices.Clone(k.replicas),
-		ISR: slices.Clone(k.isr), Strict: k.strict,
+		ISR: slices.Clone(k.isr), Strict: k.strict, Full: slices.Clone(k.full),
 	})
 	k.c.say("record leader=%d epoch=%d partition-epoch=%d isr=%v elr=%v strict=%v", k.leader, k.leaderEpoch, k.partitionEpoch, k.isr, k.elr, k.strict)
 }
@@ -74,14 +85,14 @@ func without(ids []ident.BrokerID, id ident.BrokerID) []ident.BrokerID {
 
 // elect finds another leader: from the ISR, else from the ELR; if neither has anybody
 // left, the one with the most among all who were last known, once they are back.
-func (k *controller) elect() {
+func (k *controller) elect(but ...ident.BrokerID) {
 	k.leaderEpoch++
 	k.partitionEpoch++
 	k.leader = ident.NoBroker
 	pick := func(ids []ident.BrokerID) ident.BrokerID {
 		var alive []ident.BrokerID
 		for _, id := range ids {
-			if k.registered[id-1] {
+			if k.serves(id) && !slices.Contains(but, id) {
 				alive = append(alive, id)
 			}
 		}
@@ -113,8 +124,12 @@ func (k *controller) elect() {
 	}
 }
 
+func (k *controller) serves(id ident.BrokerID) bool {
+	return k.registered[id-1] && !slices.Contains(k.offline, id)
+}
+
 func (k *controller) allBack() bool {
-	return !slices.ContainsFunc(k.lastKnown, func(id ident.BrokerID) bool { return !k.registered[id-1] })
+	return !slices.ContainsFunc(k.lastKnown, func(id ident.BrokerID) bool { return !k.serves(id) })
 }
 
 // fence takes a broker out: it may be dead.
@@ -126,6 +141,59 @@ func (k *controller) fence(id ident.BrokerID) {
 	if k.leader == id {
 		k.elect()
 		return
+	}
+	k.partitionEpoch++
+	k.commit()
+}
+
+// takeMark hears that a replica is out of service: it leaves the ISR, and its leadership,
+// in the same record.
+func (k *controller) takeMark() bool {
+	if len(k.marks) == 0 {
+		return false
+	}
+	m := k.marks[0]
+	k.marks = k.marks[1:]
+	id := m.broker
+	if k.replicas[id-1].BrokerEpoch != m.epoch || slices.Contains(k.offline, id) {
+		return true // of a run that is over, or known
+	}
+	if !m.offline {
+		k.takeFull(id, m.full)
+		return true
+	}
+	k.c.seen["marked offline"]++
+	k.offline = append(k.offline, id)
+	if slices.Contains(k.isr, id) {
+		k.shrink(without(k.isr, id))
+	}
+	if k.leader == id {
+		k.c.seen["leader offline"]++
+		k.elect()
+		return true
+	}
+	k.partitionEpoch++
+	k.commit()
+	return true
+}
+
+// takeFull hears that a replica cannot append, or can again. Another one leads, and acks=all
+// goes on without it, where there are enough.
+func (k *controller) takeFull(id ident.BrokerID, full bool) {
+	if k.full = without(k.full, id); full {
+		k.full = append(k.full, id)
+		k.c.seen["marked full"]++
+	}
+	roomy := slices.DeleteFunc(slices.Clone(k.isr), func(id ident.BrokerID) bool { return slices.Contains(k.full, id) })
+	if slices.Contains(k.full, k.leader) && slices.ContainsFunc(roomy, k.serves) {
+		k.c.seen["full leader replaced"]++
+		k.elect(k.full...)
+		roomy = without(roomy, k.leader)
+		roomy = append(roomy, k.leader)
+	}
+	if k.leader != ident.NoBroker && slices.Contains(roomy, k.leader) && len(roomy) >= k.min() && len(roomy) < len(k.isr) {
+		k.c.seen["full member dropped"]++
+		k.shrink(roomy)
 	}
 	k.partitionEpoch++
 	k.commit()
@@ -146,6 +214,8 @@ func (k *controller) register(id ident.BrokerID, whole bool) (record int) {
 	}
 	k.brokerEpoch++
 	k.replicas[id-1].BrokerEpoch = k.brokerEpoch
+	was := slices.Contains(k.full, id)
+	k.offline, k.full = without(k.offline, id), without(k.full, id)
 	if !whole {
 		k.isr, k.elr = without(k.isr, id), without(k.elr, id)
 		k.c.say("broker %d is not whole", id)
@@ -154,7 +224,7 @@ func (k *controller) register(id ident.BrokerID, whole bool) (record int) {
 	k.registered[id-1] = true
 	if k.leader == ident.NoBroker {
 		k.elect()
-	} else if whole || k.c.chance(50) {
+	} else if was || whole || k.c.chance(50) {
 		k.partitionEpoch++
 		k.commit()
 	} else {
@@ -170,12 +240,19 @@ func (k *controller) take() {
 	}
 	p, from := k.proposals[0], k.proposers[0]
 	k.proposals, k.proposers = k.proposals[1:], k.proposers[1:]
-	if p.LeaderEpoch != k.leaderEpoch || p.PartitionEpoch != k.partitionEpoch || from != k.leader {
+	if p.LeaderEpoch != k.leaderEpoch || from != k.leader {
 		return // whoever sent it will replay why
+	}
+	if p.Resign {
+		k.replaceLeader()
+		return
+	}
+	if p.PartitionEpoch != k.partitionEpoch {
+		return // likewise
 	}
 	var ids []ident.BrokerID
 	for _, r := range p.ISR {
-		if k.replicas[r.Broker-1] != r || !k.registered[r.Broker-1] || !k.c.calm && k.c.chance(3) {
+		if k.replicas[r.Broker-1] != r || !k.serves(r.Broker) || !k.c.calm && k.c.chance(3) {
 			k.c.seen["refused proposal"]++
 			k.partitionEpoch++
 			k.commit()
@@ -183,20 +260,30 @@ func (k *controller) take() {
 		}
 		ids = append(ids, r.Broker)
 	}
-	if p.Resign {
-		k.c.seen["resigned"]++
-		k.shrink(ids)
-		k.elect()
-		return
-	}
 	k.shrink(ids)
 	k.partitionEpoch++
 	k.commit()
 }
 
+// replaceLeader takes the leadership from one that wants it no more, if there is another.
+// If not, nothing is written: it leads on.
+func (k *controller) replaceLeader() {
+	others := func(ids []ident.BrokerID) bool {
+		return slices.ContainsFunc(ids, func(id ident.BrokerID) bool { return id != k.leader && k.serves(id) })
+	}
+	if !others(k.isr) && (len(k.isr) > 1 || !others(k.elr)) {
+		k.c.seen["cannot resign"]++
+		return
+	}
+	k.c.seen["resigned"]++
+	old := k.leader
+	k.shrink(without(k.isr, old))
+	k.elect(old)
+}
+
 // rebalance gives the leadership to another member.
 func (k *controller) rebalance(id ident.BrokerID) {
-	if k.leader == ident.NoBroker || !slices.Contains(k.isr, id) || !k.registered[id-1] {
+	if k.leader == ident.NoBroker || !slices.Contains(k.isr, id) || !k.serves(id) {
 		return
 	}
 	k.leader = id // or the same again, which also is a new epoch

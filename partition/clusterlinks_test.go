@@ -145,9 +145,6 @@ func (c *cluster) arrive(k *conn, what any) {
 		if what.LeaderEpoch > to.m.LeaderEpoch() {
 			c.seen["early ask"]++
 		}
-		if what.From > what.LogEnd {
-			c.seen["window"]++
-		}
 		to.step(&partition.Ask{Request: c.requests, Broker: k.from, BrokerEpoch: k.fromEpoch, Inquiry: what})
 	case partition.Withdrawal:
 		to.step(&partition.Withdraw{Broker: k.from, BrokerEpoch: k.fromEpoch, Withdrawal: what})
@@ -162,12 +159,6 @@ func (c *cluster) arrive(k *conn, what any) {
 		}
 	case *payload:
 		x := c.node(k.from)
-		if n := len(what.Batches); n > 0 && c.chance(50) {
-			last := &what.Batches[n-1]
-			x.step(&partition.Answering{
-				LeaderEpoch: what.LeaderEpoch, Generation: what.Generation, From: what.From, Next: last.Base + ident.Offset(last.LastOffsetDelta) + 1,
-			})
-		}
 		x.answer, x.contents = &what.Answered, what.contents
 		x.step(&what.Answered)
 	default:

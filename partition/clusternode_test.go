@@ -25,6 +25,8 @@ type node struct {
 	checkpoint          ident.Offset // of the high watermark
 	marked              bool         // "strict, confirmed"
 	lossy               bool         // something was lost and the controller does not know yet
+	offline             bool         // the replica is out of service, the broker lives
+	full                bool         // its disk has no room
 
 	generation  ident.Generation
 	brokerEpoch ident.BrokerEpoch
@@ -64,6 +66,7 @@ func (x *node) boot(again bool) {
 	c.generation++
 	x.generation = c.generation
 	x.up, x.syncing, x.dirty, x.cut, x.clearing, x.pending = true, nil, x.end > x.flushed, nil, -1, nil
+	x.offline = false
 	x.acks, x.asks = map[ident.RequestID]*waiter{}, map[ident.RequestID]*peerAsk{}
 	producers := partition.NewProducers(c.config.ProducersMax)
 	x.replay(producers)
@@ -130,6 +133,26 @@ func (x *node) crash() {
 	}
 }
 
+// goOffline takes the replica out of service, for an error of its disk: what it has
+// written may be there at the next start or not. The controller is told until it hears.
+func (x *node) goOffline() {
+	c := x.c
+	if !x.up || x.offline {
+		return
+	}
+	c.seen["offline"]++
+	if x.cut != nil && c.chance(50) {
+		x.doCut()
+	}
+	x.offline, x.cut, x.syncing, x.dirty, x.clearing = true, nil, nil, false, -1
+	x.step(&partition.Stop{Code: wire.KafkaStorageError})
+	x.tellOffline()
+}
+
+func (x *node) tellOffline() {
+	x.c.control.marks = append(x.c.control.marks, mark{broker: x.id, epoch: x.brokerEpoch, offline: true})
+}
+
 // rebuildEpochs makes the epoch file anew, which recovery does from the batches.
 func (x *node) rebuildEpochs() {
 	x.epochs = slices.DeleteFunc(x.epochs, func(e partition.EpochStart) bool { return e.Start >= x.end })
@@ -185,8 +208,8 @@ func (x *node) persist(w partition.Write) {
 	m, now := x.m, x.c.now
 	switch w.Kind {
 	case partition.WriteBatch:
-		if x.c.chance(2) && !x.c.calm {
-			m.Step(now, &partition.AppendFailed{Code: wire.KafkaStorageError}, &x.out)
+		if x.full || x.c.chance(2) && !x.c.calm {
+			m.Step(now, &partition.AppendFailed{Code: wire.KafkaStorageError, Full: x.full}, &x.out)
 			return
 		}
 		b := x.writing
@@ -197,7 +220,7 @@ func (x *node) persist(w partition.Write) {
 		m.Step(now, &partition.Appended{}, &x.out)
 	case partition.WriteReplica:
 		n := len(x.answer.Batches)
-		fail := x.c.chance(2) && !x.c.calm
+		fail := x.full || x.c.chance(2) && !x.c.calm
 		if fail {
 			x.c.seen["append failed"]++
 			n = x.c.rand.IntN(n)
@@ -207,7 +230,7 @@ func (x *node) persist(w partition.Write) {
 			x.put(batch{info: b.BatchInfo, base: b.Base, end: b.Base + ident.Offset(b.LastOffsetDelta) + 1, epoch: b.LeaderEpoch, content: x.contents[i]})
 		}
 		if fail {
-			m.Step(now, &partition.AppendFailed{Code: wire.KafkaStorageError, Written: n}, &x.out)
+			m.Step(now, &partition.AppendFailed{Code: wire.KafkaStorageError, Written: n, Full: x.full}, &x.out)
 			return
 		}
 		m.Step(now, &partition.Appended{}, &x.out)
@@ -221,6 +244,8 @@ func (x *node) persist(w partition.Write) {
 		x.marked, x.clearing = true, -1
 	case partition.WriteStrictCleared:
 		x.clearing = w.LeaderEpoch
+	case partition.WriteRoom:
+		m.Step(now, &partition.Looked{Room: !x.full}, &x.out)
 	case partition.WriteTruncate, partition.WriteRestart:
 		x.cut = &w
 	}
@@ -263,7 +288,7 @@ func (x *node) setStart(o ident.Offset) {
 
 // flush begins or ends a round of the flusher.
 func (x *node) flush() bool {
-	if !x.up {
+	if !x.up || x.offline {
 		return false
 	}
 	if x.clearing >= 0 && x.c.chance(50) {
@@ -398,9 +423,12 @@ func (x *node) deleteRecords() {
 // carryOut sends what the machine wants sent.
 func (x *node) carryOut() {
 	c := x.c
+	for _, k := range x.out.Condition {
+		x.c.control.marks = append(x.c.control.marks, mark{broker: x.id, epoch: x.brokerEpoch, full: k.Full})
+	}
 	for i := range x.out.Propose {
 		p := x.out.Propose[i]
-		if !p.Resign {
+		if !p.Resign { // which is never pending
 			x.pending = &p
 		}
 		if c.calm || c.chance(80) { // else lost on the way

@@ -36,6 +36,11 @@ type Become struct {
 	// Strict is write.caching=false: only flushed bytes count. It changes together
 	// with the leader epoch, never alone.
 	Strict bool
+	// Full lists the replicas that cannot append for want of space: they do not join the
+	// ISR, even when they have caught up.
+	Full []ident.BrokerID
+	// Damaged lists the replicas that cannot read all they have: no reader is sent there.
+	Damaged []ident.BrokerID
 	// MinISR is the smallest ISR that commits anything, as the controller judged ISR and
 	// ELR by it; 0: what Config.MinISR and the replicas say.
 	MinISR int32
@@ -101,7 +106,11 @@ type Appended struct{}
 type AppendFailed struct {
 	Code    wire.ErrorCode
 	Written int
+	Full    bool // for want of space or descriptors; the log is sound
 }
+
+// Looked says what came of a [WriteRoom].
+type Looked struct{ Room bool }
 
 // Flushed says that every byte below End was on stable storage, in the log opened
 // as Generation. A fact of another generation is ignored.
@@ -134,8 +143,8 @@ type Report struct {
 type Inquiry struct {
 	LeaderEpoch ident.LeaderEpoch
 	Generation  ident.Generation // of the follower's log
-	// From is only where to read. It may run ahead of LogEnd, when the answer that
-	// will fill the gap is on its way.
+	// From is only where to read. The follower of this package reads at its log end; one
+	// that has more asks out may run ahead of it.
 	From     ident.Offset
 	LogEnd   ident.Offset // counts, once the check against LastBatchEpoch has passed
 	Flushed  ident.Offset // counts likewise; <= LogEnd
@@ -199,16 +208,6 @@ type ReplicaBatch struct {
 	BatchInfo
 	Base        ident.Offset
 	LeaderEpoch ident.LeaderEpoch
-}
-
-// Answering says that the head of an answer has come, and that its payload, which is
-// still on its way, reaches up to Next. It lets the next ask leave before the payload
-// is here, if the window allows; it may be left out.
-type Answering struct {
-	LeaderEpoch ident.LeaderEpoch
-	Generation  ident.Generation
-	From        ident.Offset
-	Next        ident.Offset
 }
 
 // Watermark says how far the leader's high watermark and log start have moved
@@ -296,6 +295,13 @@ type Fetch struct {
 	// has, or ident.NoLeaderEpoch. If the logs parted before From, the reply says
 	// where, instead of carrying a range (KIP-595).
 	LastFetchedEpoch ident.LeaderEpoch
+	// AnyReplica is set by a reader that takes a follower's word, which ends at the
+	// high watermark that the follower knows (KIP-392).
+	AnyReplica bool
+	// Near are brokers that the reader would rather ask. A leader that knows one of
+	// them to be in sync and to have From sends the reader there. It belongs to the
+	// sender, who leaves it alone until the reply.
+	Near []ident.BrokerID
 }
 
 // Unpark ends the wait of a parked fetch: it is answered with what there is, which
@@ -359,10 +365,6 @@ type DescribeProducers struct{ Request ident.RequestID }
 // whatever the mode.
 type StrictCleared struct{ LeaderEpoch ident.LeaderEpoch }
 
-// Resign makes a leader stop leading: everybody who waits is answered
-// NOT_LEADER_OR_FOLLOWER, and so is every request until a higher leader epoch.
-type Resign struct{}
-
 // Stop ends the machine: everybody who waits is answered with Code, and so is
 // every later request.
 type Stop struct{ Code wire.ErrorCode }
@@ -372,12 +374,12 @@ func (*Configure) command()         {}
 func (*Append) command()            {}
 func (*Appended) command()          {}
 func (*AppendFailed) command()      {}
+func (*Looked) command()            {}
 func (*Flushed) command()           {}
 func (*Progress) command()          {}
 func (*Ask) command()               {}
 func (*Withdraw) command()          {}
 func (*Answered) command()          {}
-func (*Answering) command()         {}
 func (*Watermark) command()         {}
 func (*Connected) command()         {}
 func (*Disconnected) command()      {}
@@ -392,5 +394,4 @@ func (*ListOffsets) command()       {}
 func (*EpochEnd) command()          {}
 func (*DescribeProducers) command() {}
 func (*StrictCleared) command()     {}
-func (*Resign) command()            {}
 func (*Stop) command()              {}

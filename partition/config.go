@@ -32,10 +32,11 @@ type Config struct {
 	// caught up for so long leaves the ISR, and a leader whose own sync hangs for so
 	// long resigns. 0 means never.
 	LagNanos int64
+	// FullNanos is how long a leader finds no room for anything before it says that it is
+	// full, in nanoseconds, and how often a full replica looks at least; 0 means never.
+	FullNanos int64
 	// AskBytesMax is replica.fetch.max.bytes: the most bytes of one answer.
 	AskBytesMax int32
-	// AskWindow is how many asks of this partition may be unanswered, at least 1.
-	AskWindow int
 	// AskBackoffNanos is replica.fetch.backoff.ms in nanoseconds: the longest pause
 	// after a refused ask. The first pause is a thirty-second part of it; each further
 	// one is twice as long.

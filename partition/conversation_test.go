@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -62,7 +63,6 @@ var testConfig = partition.Config{
 	ProduceWaitersMax:    100,
 	FetchWaitersMax:      100,
 	AskBytesMax:          1000,
-	AskWindow:            1,
 	AskBackoffNanos:      3200 * millisecond,
 }
 
@@ -101,9 +101,11 @@ func (c *conversation) do(a *args) (panicked string) {
 		c.step(&partition.Configure{Config: c.options.Config})
 	case "append":
 		c.append(a)
+	case "looked":
+		c.step(&partition.Looked{Room: a.has("room")})
 	case "flushed":
 		c.step(&partition.Flushed{Generation: ident.Generation(a.num("generation", 1)), End: ident.Offset(a.num("end", 0))})
-	case "progress", "ask", "withdraw", "answered", "answering", "watermark", "connected", "disconnected", "truncated", "truncate-failed":
+	case "progress", "ask", "withdraw", "answered", "watermark", "connected", "disconnected", "truncated", "truncate-failed":
 		c.replicate(a)
 	case "fetch":
 		c.step(&partition.Fetch{
@@ -111,6 +113,7 @@ func (c *conversation) do(a *args) (panicked string) {
 			BytesMin: int32(a.num("min", 1)), BytesMax: int32(a.num("max", 1000)), Park: a.has("park"),
 			Isolation: partition.Isolation(a.num("isolation", 0)), CurrentLeaderEpoch: ident.LeaderEpoch(a.num("epoch", -1)),
 			LastFetchedEpoch: ident.LeaderEpoch(a.num("last-epoch", -1)),
+			AnyReplica:       a.has("any"), Near: a.near(),
 		})
 	case "unpark":
 		c.step(&partition.Unpark{Request: a.request()})
@@ -137,8 +140,6 @@ func (c *conversation) do(a *args) (panicked string) {
 		c.step(&partition.DescribeProducers{Request: a.request()})
 	case "strict-cleared":
 		c.step(&partition.StrictCleared{LeaderEpoch: ident.LeaderEpoch(a.num("epoch", int64(c.m.LeaderEpoch())))})
-	case "resign":
-		c.step(&partition.Resign{})
 	case "replication": // drawn with the transcript
 	case "stop":
 		c.step(&partition.Stop{Code: a.code("code")})
@@ -183,8 +184,6 @@ func (c *conversation) replicate(a *args) {
 			Diverging: a.has("diverging-end"), DivergingEpoch: ident.LeaderEpoch(a.num("diverging-epoch", -1)),
 			DivergingEnd: ident.Offset(a.num("diverging-end", -1)),
 		})
-	case "answering":
-		c.step(&partition.Answering{LeaderEpoch: epoch, Generation: generation, From: ident.Offset(a.num("from", 0)), Next: ident.Offset(a.num("next", 0))})
 	case "watermark":
 		c.step(&partition.Watermark{LeaderEpoch: epoch, Generation: generation, HighWatermark: high, LogStart: start})
 	case "connected":
@@ -220,12 +219,12 @@ func (c *conversation) answered(a *args, answer *partition.Answered) {
 		answer.Batches = append(answer.Batches, b)
 	}
 	c.step(answer)
-	fail, written := a.code("fail"), int(a.num("written", 0))
+	fail, written, full := a.code("fail"), int(a.num("written", 0)), a.has("full")
 	if !slices.ContainsFunc(c.out.Persist, func(w partition.Write) bool { return w.Kind == partition.WriteReplica }) {
 		return
 	}
 	if fail != wire.NoError {
-		c.step(&partition.AppendFailed{Code: fail, Written: written})
+		c.step(&partition.AppendFailed{Code: fail, Written: written, Full: full})
 		return
 	}
 	c.step(&partition.Appended{})
@@ -234,7 +233,7 @@ func (c *conversation) answered(a *args, answer *partition.Answered) {
 func (c *conversation) step(cmd partition.Command) { c.m.Step(c.now, cmd, &c.out) }
 
 // append steps a batch and plays the shell's part in writing it, fail=CODE: without
-// luck, hold: not at all.
+// luck, full: for want of space, hold: not at all.
 func (c *conversation) append(a *args) {
 	count := a.num("count", 1)
 	c.step(&partition.Append{
@@ -247,12 +246,12 @@ func (c *conversation) append(a *args) {
 			BaseSequence: ident.Sequence(a.num("seq", -1)), Transactional: a.has("transactional"), Control: a.has("control"),
 		},
 	})
-	fail, hold := a.code("fail"), a.has("hold")
+	fail, hold, full := a.code("fail"), a.has("hold"), a.has("full")
 	if len(c.out.Persist) == 0 || hold {
 		return
 	}
 	if fail != wire.NoError {
-		c.step(&partition.AppendFailed{Code: fail})
+		c.step(&partition.AppendFailed{Code: fail, Full: full})
 		return
 	}
 	c.step(&partition.Appended{})
@@ -312,6 +311,9 @@ func (c *conversation) transcript() string {
 	}
 	for _, p := range c.out.Propose {
 		fmt.Fprintln(&b, p)
+	}
+	for _, k := range c.out.Condition {
+		fmt.Fprintln(&b, k)
 	}
 	for _, r := range c.out.Reply {
 		fmt.Fprintln(&b, r)
@@ -380,6 +382,18 @@ func (a *args) num(key string, otherwise int64) int64 {
 
 func (a *args) request() ident.RequestID { return ident.RequestID(a.num("request", 0)) }
 
+// near is who is near a reader.
+func (a *args) near() (brokers []ident.BrokerID) {
+	for _, b := range a.list("near") {
+		n, err := strconv.Atoi(b)
+		if err != nil {
+			a.t.Fatalf("%s: near=%s", a.d.Pos, b)
+		}
+		brokers = append(brokers, ident.BrokerID(n))
+	}
+	return brokers
+}
+
 func (a *args) code(key string) wire.ErrorCode {
 	arg, ok := a.find(key)
 	if !ok {
@@ -403,8 +417,8 @@ func (a *args) config(c partition.Config) partition.Config {
 	c.ProduceWaitersMax = int(a.num("produces-max", int64(c.ProduceWaitersMax)))
 	c.FetchWaitersMax = int(a.num("fetches-max", int64(c.FetchWaitersMax)))
 	c.LagNanos = a.num("lag-ms", c.LagNanos/millisecond) * millisecond
-	c.AskWindow = int(a.num("window", int64(c.AskWindow)))
 	c.ProposeRetryNanos = a.num("propose-ms", c.ProposeRetryNanos/millisecond) * millisecond
+	c.FullNanos = a.num("full-ms", c.FullNanos/millisecond) * millisecond
 	c.ProducerExpirationMs = a.num("expiration-ms", c.ProducerExpirationMs)
 	return c
 }
@@ -438,6 +452,20 @@ func (a *args) become() *partition.Become {
 			a.t.Fatalf("%s: isr %q", a.d.Pos, s)
 		}
 		b.ISR = append(b.ISR, id)
+	}
+	for _, s := range a.list("full") {
+		var id ident.BrokerID
+		if _, err := fmt.Sscan(s, &id); err != nil {
+			a.t.Fatalf("%s: full %q", a.d.Pos, s)
+		}
+		b.Full = append(b.Full, id)
+	}
+	for _, s := range a.list("damaged") {
+		var id ident.BrokerID
+		if _, err := fmt.Sscan(s, &id); err != nil {
+			a.t.Fatalf("%s: damaged %q", a.d.Pos, s)
+		}
+		b.Damaged = append(b.Damaged, id)
 	}
 	return b
 }

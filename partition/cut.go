@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/troupe-broker/troupe/wire"
 	"github.com/troupe-broker/troupe/wire/ident"
 )
 
 // cut is a truncation that the shell has under way. The machine's end is lowered
-// before: nothing that is about to go can be read or reported any more.
+// before: nothing that is about to go can be read or reported any more, and readers who
+// wait here for more are sent to the leader.
 type cut struct {
 	open    bool
 	refused bool // the shell could not do it, on a full disk for example; the alarm asks again
@@ -48,6 +50,7 @@ func (m *Machine) diverged(now Now, c *Answered, out *Out) {
 func (m *Machine) truncate(to ident.Offset, out *Out) {
 	out.note(Note{Kind: NoteTruncating, Offset: to, LeaderEpoch: m.leaderEpoch})
 	m.cut = cut{open: true, rebuild: m.producers.above(to)}
+	m.refuseFetches(wire.NotLeaderOrFollower, out)
 	m.lower(to, out)
 	m.writeCut(out)
 }
@@ -57,6 +60,7 @@ func (m *Machine) truncate(to ident.Offset, out *Out) {
 func (m *Machine) startAnew(start ident.Offset, out *Out) {
 	out.note(Note{Kind: NoteStartingAnew, Offset: start, LeaderEpoch: m.leaderEpoch})
 	m.cut = cut{open: true, anew: true}
+	m.refuseFetches(wire.NotLeaderOrFollower, out)
 	m.logStart, m.highWatermark, m.end, m.flushed = start, start, start, start
 	m.epochs.entries = m.epochs.entries[:0]
 	m.unsay()
@@ -93,6 +97,10 @@ func (m *Machine) writeCut(out *Out) {
 	}
 	out.Persist = append(out.Persist, Write{Kind: kind, Offset: m.end, LeaderEpoch: m.leaderEpoch, Rebuild: m.cut.rebuild})
 }
+
+// Cutting tells that a truncation was asked for and is not done: the log may have more
+// than the machine counts.
+func (m *Machine) Cutting() bool { return m.cut.open }
 
 // truncated goes on with the shorter log.
 func (m *Machine) truncated(now Now, c *Truncated, out *Out) {

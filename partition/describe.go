@@ -11,13 +11,13 @@ import (
 // The values below draw themselves, for transcripts and debugging. None of this
 // runs in a turn.
 
-var roleNames = [...]string{"unassigned", "leading", "following", "resigned", "stopped"}
+var roleNames = [...]string{"unassigned", "leading", "following", "stopped"}
 
 // String names the role.
 func (r Role) String() string { return name(roleNames[:], int(r)) }
 
 var writeNames = [...]string{
-	"", "batch", "epoch", "start", "strict-confirmed", "strict-cleared", "replica", "epochs-cut", "truncate", "restart",
+	"", "batch", "epoch", "start", "strict-confirmed", "strict-cleared", "replica", "epochs-cut", "truncate", "restart", "room",
 }
 
 // String draws the write.
@@ -25,6 +25,9 @@ func (w Write) String() string {
 	s := fmt.Sprintf("persist %s offset=%d epoch=%d", name(writeNames[:], int(w.Kind)), w.Offset, w.LeaderEpoch)
 	if w.Kind == WriteBatch {
 		s += fmt.Sprintf(" request=%d", w.Request)
+	}
+	if w.Kind == WriteRoom {
+		s += fmt.Sprintf(" bytes=%d", w.Bytes)
 	}
 	if w.Rebuild {
 		s += " rebuild-producers"
@@ -38,12 +41,14 @@ func (p Proposal) String() string {
 	for i := range p.ISR {
 		ids[i] = p.ISR[i].Broker
 	}
-	s := fmt.Sprintf("propose isr=%v epoch=%d partition-epoch=%d", ids, p.LeaderEpoch, p.PartitionEpoch)
 	if p.Resign {
-		s += " resign"
+		return fmt.Sprintf("propose to resign epoch=%d partition-epoch=%d", p.LeaderEpoch, p.PartitionEpoch)
 	}
-	return s
+	return fmt.Sprintf("propose isr=%v epoch=%d partition-epoch=%d", ids, p.LeaderEpoch, p.PartitionEpoch)
 }
+
+// String draws the condition.
+func (c Condition) String() string { return fmt.Sprintf("condition full=%v", c.Full) }
 
 // String draws the ask.
 func (i Inquiry) String() string {
@@ -106,6 +111,9 @@ func (r Reply) String() string {
 		if f.Diverging {
 			fmt.Fprintf(&b, " diverging epoch=%d end=%d", f.DivergingEpoch, f.DivergingEnd)
 		}
+		if f.Preferred != ident.NoBroker {
+			fmt.Fprintf(&b, " preferred=%d", f.Preferred)
+		}
 	case ReplyAsk:
 		f := &r.Fetch
 		fmt.Fprintf(&b, " [%d,%d) max=%d hw=%d start=%d", f.From, f.UpTo, f.BytesMax, f.HighWatermark, f.LogStart)
@@ -131,16 +139,16 @@ func (r Reply) String() string {
 	return b.String()
 }
 
-var alarmNames = [...]string{"", "produce", "flush", "producers", "lag", "sync", "propose", "ask", "delete"}
+var alarmNames = [...]string{"", "produce", "flush", "producers", "lag", "sync", "propose", "ask", "delete", "resign", "room"}
 
 // String names the alarm.
 func (k AlarmKey) String() string { return name(alarmNames[:], int(k)) }
 
 var noteNames = [...]string{
-	"", "became-leader", "became-follower", "resigned", "stopped", "isr-changed", "log-start", "timed-out",
+	"", "became-leader", "became-follower", "stopped", "isr-changed", "log-start", "timed-out",
 	"produce-full", "fetch-full", "producers-expired", "producer-evicted", "stale-flush", "stale-become",
 	"stale-progress", "strict-confirmed", "stale-ask", "stale-answer", "bad-answer", "diverged", "truncating",
-	"truncated-committed", "starting-anew", "isr-shrinks", "isr-expands", "sync-hung",
+	"truncated-committed", "starting-anew", "isr-shrinks", "isr-expands", "sync-hung", "full", "room",
 }
 
 // String names the kind of note; logs and metrics use it.
@@ -150,9 +158,9 @@ func (k NoteKind) String() string { return name(noteNames[:], int(k)) }
 func (n Note) String() string {
 	s := "note " + n.Kind.String()
 	switch n.Kind {
-	case NoteBecameLeader, NoteStrictConfirmed, NoteDiverged, NoteTruncating, NoteTruncatedCommitted, NoteStartingAnew:
+	case NoteBecameLeader, NoteStrictConfirmed, NoteDiverged, NoteTruncating, NoteTruncatedCommitted, NoteStartingAnew, NoteFull, NoteRoom:
 		s += fmt.Sprintf(" offset=%d epoch=%d", n.Offset, n.LeaderEpoch)
-	case NoteBecameFollower, NoteResigned, NoteStaleBecome, NoteStaleProgress, NoteStaleAsk, NoteStaleAnswer, NoteBadAnswer, NoteSyncHung:
+	case NoteBecameFollower, NoteStaleBecome, NoteStaleProgress, NoteStaleAsk, NoteStaleAnswer, NoteBadAnswer, NoteSyncHung:
 		s += fmt.Sprintf(" epoch=%d", n.LeaderEpoch)
 	case NoteISRChanged, NoteISRShrinks, NoteISRExpands:
 		s += fmt.Sprintf(" members=%d epoch=%d", n.Count, n.LeaderEpoch)

@@ -13,7 +13,7 @@
 //	for each write in out.Persist:        // 1. in this turn, before anything else
 //	    do it; for batches, m.Step(now, &Appended{…} or &AppendFailed{…}, &out)
 //	if out.Flush: ask the flusher         // 2. its answer is Flushed, in a later turn
-//	propose each of out.Propose           // 3. to the controller
+//	propose each of out.Propose           // 3. to the controller, with out.Condition
 //	answer each of out.Reply              // 4. read the regions of fetches in this turn
 //	send Ask, Withdraw, Report, Watermark // 5. to other brokers
 //	arm each of out.Arm                   // 6. an alarm that goes off is a Tick
@@ -46,8 +46,12 @@
 //	unassigned -- Become(leader = us) ----> leading
 //	unassigned -- Become(leader = other) -> following
 //	leading   <-- Become ----------------> following
-//	leading    -- Resign, a hung sync ----> resigned   until Become with a higher epoch
 //	any        -- Stop -------------------> stopped    for ever
+//
+// A leader whose own sync hangs for replica.lag.time.max.ms asks to be replaced, and
+// leads on until a record names another. One that has no room for anything for some seconds
+// tells the controller, as a follower does at the first batch; the record says of such a
+// replica that it is full, and then its leader does not propose it to join the ISR.
 //
 // Only a leading machine appends for clients and serves. In every other role a
 // request is answered NOT_LEADER_OR_FOLLOWER, a stopped one answers with the code it
@@ -109,12 +113,13 @@
 //   - [Append]: a producer wants one batch written. Leading: checked, numbered and
 //     handed to the shell to write. Else: refused.
 //   - [Appended], [AppendFailed]: what came of a write of batches, in the same turn.
+//   - [Looked]: whether there is room for a batch.
 //   - [Flushed]: everything below an offset is on stable storage.
 //   - [Ask]: a follower wants batches. Leading: answered or parked. Else: refused, or
 //     kept if it is of an epoch to come.
 //   - [Progress]: how far a follower's log reaches.
 //   - [Withdraw]: a follower takes its ask back.
-//   - [Answered], [Answering]: the leader's answer, and its head.
+//   - [Answered]: the leader's answer.
 //   - [Watermark]: how far the leader's high watermark and log start have moved.
 //   - [Connected], [Disconnected]: of the connections between leader and followers.
 //   - [Truncated], [TruncateFailed]: what came of a truncation.
@@ -125,12 +130,15 @@
 //   - [Trim]: retention moved the log start.
 //   - [ListOffsets], [EpochEnd], [DescribeProducers]: questions.
 //   - [StrictCleared]: the mark that says "strict, confirmed" is gone from disk.
-//   - [Resign], [Stop]: lead no more; do nothing any more.
+//   - [Stop]: do nothing any more.
 //
 // Other words:
 //
+//   - Full: of a replica, that nothing can be appended for want of space or descriptors. It
+//     keeps and serves what it has.
 //   - Generation: one life of a log in a process, between openings and truncations.
 //   - Epoch start: the log end at which a leader epoch began.
+//   - To resign: of a leader, to ask for another. It leads until a record says who does.
 //   - Pending: proposed to join the ISR; counted by the high watermark already.
 //   - To agree: of two logs, that one is a prefix of the other.
 package partition

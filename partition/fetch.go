@@ -22,7 +22,7 @@ const unknownBytes = -1
 
 // fetch answers a reader, or parks it.
 func (m *Machine) fetch(c *Fetch, out *Out) {
-	if code := m.readerRefusal(c.CurrentLeaderEpoch); code != wire.NoError {
+	if code := m.readerRefusal(c.CurrentLeaderEpoch); code != wire.NoError && !m.mayFollowerServe(c, code) {
 		m.refuseFetch(c.Request, code, out)
 		return
 	}
@@ -45,11 +45,17 @@ func (m *Machine) fetch(c *Fetch, out *Out) {
 		m.refuseFetch(c.Request, wire.OffsetOutOfRange, out)
 		return
 	}
+	if b := m.preferredReplica(c); b != ident.NoBroker {
+		m.replyFetch(out, c.Request, c.From, c.From, c.BytesMax).Preferred = b
+		return
+	}
 	f := parkedFetch{
 		request: c.Request, from: c.From, after: min(max(c.From, c.After), m.end),
 		bytesMin: c.BytesMin, bytesMax: c.BytesMax, isolation: c.Isolation,
 	}
-	f.bytesAfter = m.sizes.at(f.after)
+	if f.bytesAfter = m.sizes.at(f.after); m.role == Following {
+		f.bytesAfter = unknownBytes // only a leader counts
+	}
 	if !c.Park || c.BytesMin <= 0 || m.satisfied(&f) {
 		m.answerFetch(&f, out)
 		return
@@ -60,6 +66,29 @@ func (m *Machine) fetch(c *Fetch, out *Out) {
 		return
 	}
 	m.fetches = append(m.fetches, f)
+}
+
+// mayFollowerServe tells whether a reader that asks a follower gets what it knows to be
+// committed. While the log is being cut it is not at hand.
+func (m *Machine) mayFollowerServe(c *Fetch, code wire.ErrorCode) bool {
+	return code == wire.NotLeaderOrFollower && c.AnyReplica && m.role == Following && !m.cut.open
+}
+
+// preferredReplica is the one of the replicas near the reader that has most of the log,
+// among those that are in sync, sound, and hold the reader's position.
+func (m *Machine) preferredReplica(c *Fetch) ident.BrokerID {
+	best, end := ident.NoBroker, ident.NoOffset
+	if m.role != Leading {
+		return best
+	}
+	for _, b := range c.Near {
+		r := m.replicas.find(b)
+		if r == nil || b == m.broker || !r.inISR || r.damaged || r.leaving || r.end < c.From || r.start > c.From || r.end <= end {
+			continue
+		}
+		best, end = b, r.end
+	}
+	return best
 }
 
 // limit is the first offset that a reader may not see.
@@ -144,7 +173,7 @@ func (m *Machine) replyFetch(out *Out, id ident.RequestID, from, upTo ident.Offs
 	*r = FetchReply{
 		From: from, UpTo: upTo, BytesMax: bytesMax,
 		HighWatermark: m.highWatermark, LastStable: m.lastStable(), LogStart: m.logStart,
-		DivergingEpoch: ident.NoLeaderEpoch, DivergingEnd: ident.NoOffset,
+		DivergingEpoch: ident.NoLeaderEpoch, DivergingEnd: ident.NoOffset, Preferred: ident.NoBroker,
 	}
 	return r
 }
@@ -154,6 +183,6 @@ func (m *Machine) refuseFetch(id ident.RequestID, code wire.ErrorCode, out *Out)
 	m.reply(out, id, ReplyFetch, code).Fetch = FetchReply{
 		From: ident.NoOffset, UpTo: ident.NoOffset,
 		HighWatermark: ident.NoOffset, LastStable: ident.NoOffset, LogStart: ident.NoOffset,
-		DivergingEpoch: ident.NoLeaderEpoch, DivergingEnd: ident.NoOffset,
+		DivergingEpoch: ident.NoLeaderEpoch, DivergingEnd: ident.NoOffset, Preferred: ident.NoBroker,
 	}
 }

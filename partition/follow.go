@@ -2,7 +2,6 @@ package partition
 
 import (
 	"math"
-	"slices"
 
 	"github.com/troupe-broker/troupe/wire"
 	"github.com/troupe-broker/troupe/wire/ident"
@@ -14,8 +13,8 @@ type follower struct {
 	// the local log is a prefix of the leader's. Before that no high watermark of the
 	// leader's may be believed: what lies below it here may be something else.
 	agreed bool
-	// asked holds where the unanswered asks read, ascending, at most Config.AskWindow.
-	asked []ident.Offset
+	// asked is where the unanswered ask reads; ident.NoOffset: there is none.
+	asked ident.Offset
 	// The greatest high watermark and log start that the leader told of in this epoch;
 	// ident.NoOffset: none.
 	heardHigh  ident.Offset
@@ -26,16 +25,17 @@ type follower struct {
 
 // begin forgets what another leader, or the same one in another epoch, has said.
 func (f *follower) begin() {
-	*f = follower{asked: f.asked[:0], heardHigh: ident.NoOffset, heardStart: ident.NoOffset, told: Report{End: ident.NoOffset}}
+	*f = follower{asked: ident.NoOffset, heardHigh: ident.NoOffset, heardStart: ident.NoOffset, told: Report{End: ident.NoOffset}}
 }
 
-// reset forgets the asks: there will be no answer to them.
-func (f *follower) reset() { f.asked, f.backoff = f.asked[:0], 0 }
+// reset forgets the ask: there will be no answer to it.
+func (f *follower) reset() { f.asked, f.backoff = ident.NoOffset, 0 }
 
 // follow ends a leadership, if there was one, and begins to ask the new leader.
 func (m *Machine) follow(now Now, out *Out) {
 	m.role = Following
 	m.flushAlarm = never
+	m.goOnLeading()
 	m.follower.begin()
 	out.note(Note{Kind: NoteBecameFollower, LeaderEpoch: m.leaderEpoch})
 	m.answerAll(wire.NotLeaderOrFollower, out)
@@ -62,28 +62,16 @@ func (m *Machine) mayAsk() bool {
 // askOn asks for what comes at the log end, unless that is asked for already.
 func (m *Machine) askOn(out *Out) {
 	f := &m.follower
-	if !m.mayAsk() || slices.Contains(f.asked, m.end) {
+	if !m.mayAsk() || f.asked == m.end {
 		return
 	}
-	// What reads elsewhere is of no use: its answer would not begin at the log end, or
-	// it runs ahead of one that begins there.
-	f.asked = slices.DeleteFunc(f.asked, func(o ident.Offset) bool { return o < m.end })
-	if len(f.asked) >= max(m.config.AskWindow, 1) {
-		f.asked = f.asked[:0]
-	}
-	m.inquire(m.end, out)
-}
-
-// inquire sends an ask.
-func (m *Machine) inquire(from ident.Offset, out *Out) {
-	f := &m.follower
-	i, _ := slices.BinarySearch(f.asked, from)
-	f.asked = slices.Insert(f.asked, i, from)
+	// One that reads elsewhere is of no use: its answer would not begin at the log end.
+	f.asked = m.end
 	start := f.told.LogStart
 	f.told = m.reportNow()
 	f.told.LogStart = start // an ask does not say where the log starts; a report does
 	out.Ask = append(out.Ask, Inquiry{
-		LeaderEpoch: m.leaderEpoch, Generation: m.generation, From: from, LogEnd: m.end, Flushed: m.flushed,
+		LeaderEpoch: m.leaderEpoch, Generation: m.generation, From: m.end, LogEnd: m.end, Flushed: m.flushed,
 		LastBatchEpoch: m.lastBatchEpoch(), BytesMax: m.config.AskBytesMax,
 	})
 }
@@ -141,7 +129,9 @@ func (m *Machine) answered(now Now, c *Answered, out *Out) {
 		out.note(Note{Kind: NoteStaleAnswer, LeaderEpoch: c.LeaderEpoch})
 		return
 	}
-	f.asked = slices.DeleteFunc(f.asked, func(o ident.Offset) bool { return o == c.From })
+	if f.asked == c.From {
+		f.asked = ident.NoOffset
+	}
 	switch {
 	case c.Code == wire.OffsetOutOfRange && c.LogStart > m.end:
 		m.startAnew(c.LogStart, out)
@@ -252,7 +242,10 @@ func (m *Machine) heed(out *Out) {
 	if !m.follower.agreed {
 		return
 	}
-	m.highWatermark = max(m.highWatermark, min(m.follower.heardHigh, m.end))
+	if high := min(m.follower.heardHigh, m.end); high > m.highWatermark {
+		m.highWatermark = high
+		m.wakeFetches(out)
+	}
 	if start := min(m.follower.heardStart, m.highWatermark); start > m.logStart {
 		out.Persist = append(out.Persist, Write{Kind: WriteStart, Offset: start, LeaderEpoch: m.leaderEpoch})
 		m.moveStart(start, out)
@@ -275,16 +268,4 @@ func (m *Machine) watermark(c *Watermark, out *Out) {
 	m.hear(c.HighWatermark, c.LogStart)
 	m.heed(out)
 	m.report(out)
-}
-
-// answering asks for what follows an answer that is on its way.
-func (m *Machine) answering(c *Answering, out *Out) {
-	f := &m.follower
-	// Only the last of the asks can be gone on from, and only one that has an answer
-	// ahead of it or is answered now.
-	if !m.heeds(c.LeaderEpoch) || c.Generation != m.generation || !m.mayAsk() || c.Next <= c.From ||
-		len(f.asked) == 0 || f.asked[len(f.asked)-1] != c.From || len(f.asked) >= m.config.AskWindow {
-		return
-	}
-	m.inquire(c.Next, out)
 }

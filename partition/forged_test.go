@@ -89,9 +89,7 @@ func (f *forger) message(request ident.RequestID) partition.Command {
 			LeaderEpoch: f.epoch(), Generation: f.generation(), Code: code, From: f.offset(), HighWatermark: f.offset(), LogStart: f.offset(),
 			Diverging: f.rand.IntN(4) == 0, DivergingEpoch: f.epoch(), DivergingEnd: f.offset(), Batches: f.batches(),
 		}
-	case 6:
-		return &partition.Answering{LeaderEpoch: f.epoch(), Generation: f.generation(), From: f.offset(), Next: f.offset()}
-	case 7:
+	case 6, 7:
 		return &partition.Watermark{LeaderEpoch: f.epoch(), Generation: f.generation(), HighWatermark: f.offset(), LogStart: f.offset()}
 	default:
 		if f.rand.IntN(2) == 0 {
@@ -108,7 +106,7 @@ func TestForgedMessagesNeverPanic(t *testing.T) {
 	for seed := range uint64(3000) {
 		f := &forger{rand: rand.New(rand.NewPCG(seed, 7))}
 		c := testConfig
-		c.AskWindow, c.LagNanos, c.ProposeRetryNanos = 2, 1000*millisecond, 200*millisecond
+		c.LagNanos, c.ProposeRetryNanos = 1000*millisecond, 200*millisecond
 		f.m = partition.New(partition.Options{
 			Broker: 1, Config: c,
 			Log: partition.LogState{Start: 2, End: 20, Flushed: 15, HighWatermark: 10, Generation: 1, Epochs: []partition.EpochStart{{Epoch: 0, Start: 0}, {Epoch: 2, Start: 8}}},

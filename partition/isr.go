@@ -73,7 +73,7 @@ type isrProposal struct {
 	notBefore ident.Instant
 }
 
-// proposeISR asks for every follower that has caught up to be added, and for every
+// proposeISR asks for every follower that has caught up, and has room, to be added, and for every
 // member that has been behind for too long to be dropped. One proposal is out at a
 // time.
 func (m *Machine) proposeISR(now Now, out *Out) {
@@ -90,7 +90,7 @@ func (m *Machine) proposeISR(now Now, out *Out) {
 			leaving++
 		// Below the epoch's start a follower may still have to truncate; below the
 		// high watermark it lacks records that were acknowledged.
-		case !r.inISR && r.verified && (r.asks || r.clock.stands) && r.reported(m.mode.strict) >= max(m.epochStart, m.highWatermark):
+		case !r.inISR && !r.full && r.verified && (r.asks || r.clock.stands) && r.reported(m.mode.strict) >= max(m.epochStart, m.highWatermark):
 			r.pending = true
 			joining++
 		}
@@ -132,12 +132,7 @@ func (m *Machine) armPropose(now Now, out *Out) {
 // retryProposal sends the proposal again, or makes the one that had to wait.
 func (m *Machine) retryProposal(now Now, out *Out) {
 	m.proposeAlarm = never
-	switch {
-	case m.proposed.open:
-	case m.role == Resigned:
-		m.proposeResign(now, out)
-		return
-	default:
+	if !m.proposed.open {
 		m.proposeISR(now, out)
 		return
 	}
@@ -193,34 +188,4 @@ func (m *Machine) checkLag(now Now, out *Out) {
 	}
 	m.proposeISR(now, out)
 	m.armLag(now, out)
-}
-
-// checkSync resigns when the own sync hangs: what this replica cannot make durable,
-// another member may. Where it is the only member nobody could take over.
-func (m *Machine) checkSync(now Now, out *Out) {
-	m.syncAlarm = never
-	if m.syncSince == never || m.end <= m.flushed || m.config.LagNanos <= 0 {
-		return
-	}
-	if now.Mono-m.syncSince < ident.Instant(m.config.LagNanos) {
-		m.armSync(m.syncSince, out)
-		return
-	}
-	if m.role == Leading {
-		out.note(Note{Kind: NoteSyncHung, LeaderEpoch: m.leaderEpoch})
-		if m.replicas.isrSize > 1 {
-			m.resign(now, out)
-			return
-		}
-	}
-	m.armSync(now.Mono, out)
-}
-
-// armSync arms the look at a sync that was asked for at since.
-func (m *Machine) armSync(since ident.Instant, out *Out) {
-	if m.syncAlarm != never || m.config.LagNanos <= 0 {
-		return
-	}
-	m.syncAlarm = since + ident.Instant(m.config.LagNanos)
-	out.Arm = append(out.Arm, Alarm{Key: AlarmSync, At: m.syncAlarm})
 }

@@ -87,11 +87,13 @@ func (m *Machine) appended(now Now, out *Out) {
 	p := &m.proposal
 	p.open = false
 	if n := len(p.replicated); n > 0 {
+		m.foundRoom()
 		m.replicated(now, n, out)
 		m.heed(out)
 		m.goOn(out)
 		return
 	}
+	m.foundRoom()
 	m.end += ident.Offset(p.batch.LastOffsetDelta) + 1
 	m.sizes.add(m.end, p.batch.Bytes)
 	if p.batch.ProducerID >= 0 {
@@ -114,12 +116,19 @@ func (m *Machine) appendFailed(now Now, c *AppendFailed, out *Out) {
 	if c.Code == wire.NoError {
 		panic("partition: AppendFailed with NoError; the producer would take the batch for written")
 	}
-	if len(m.proposal.replicated) > 0 {
+	if n := len(m.proposal.replicated); n > 0 {
+		refused := m.proposal.replicated[min(max(c.Written, 0), n-1)].Bytes
 		m.replicated(now, c.Written, out)
 		m.heed(out)
+		if c.Full {
+			m.outOfRoom(now, refused, out)
+		}
 		m.report(out)
 		m.askLater(now, out)
 		return
+	}
+	if c.Full {
+		m.outOfRoom(now, m.proposal.batch.Bytes, out)
 	}
 	m.expectFirst(now, &m.proposal.batch, out)
 	m.replyAppend(out, &appendResult{
@@ -188,6 +197,7 @@ func (m *Machine) flushedTo(now Now, c *Flushed, out *Out) {
 		panic(fmt.Sprintf("partition: flushed to %d, but the log ends at %d", c.End, m.end))
 	}
 	m.syncSince = never // it has returned; whatever is dirty now waits for another
+	m.goOnLeading()
 	if c.End <= m.flushed {
 		return
 	}

@@ -30,8 +30,6 @@ const (
 	Leading
 	// Following: another broker leads, or none does.
 	Following
-	// Resigned: led, and gave it up before the controller took it away.
-	Resigned
 	// Stopped: answers everything with the code it was stopped with.
 	Stopped
 )
@@ -69,6 +67,9 @@ type Machine struct {
 	proposed  isrProposal
 	early     []earlyFollower
 	syncSince ident.Instant // when a sync was asked for that has not returned; never: none
+	resigning resigning
+
+	room room // as either
 
 	// Who waits, and for what.
 	proposal  proposal
@@ -87,6 +88,8 @@ type Machine struct {
 	proposeAlarm  ident.Instant
 	askAlarm      ident.Instant
 	deleteAlarm   ident.Instant
+	resignAlarm   ident.Instant
+	roomAlarm     ident.Instant
 }
 
 // New makes the machine of a replica whose log was opened and recovered. It is
@@ -116,6 +119,9 @@ func New(o Options) *Machine {
 		proposeAlarm:  never,
 		askAlarm:      never,
 		deleteAlarm:   never,
+		resignAlarm:   never,
+		roomAlarm:     never,
+		room:          room{refused: never},
 		syncSince:     never,
 	}
 	m.follower.begin()
@@ -163,14 +169,14 @@ func (m *Machine) Step(now Now, c Command, out *Out) {
 		m.withdraw(now, c, out)
 	case *Answered:
 		m.answered(now, c, out)
-	case *Answering:
-		m.answering(c, out)
 	case *Watermark:
 		m.watermark(c, out)
 	case *Connected:
 		m.connected(c, out)
 	case *Disconnected:
 		m.disconnected(now, c, out)
+	case *Looked:
+		m.looked(now, c, out)
 	case *Truncated:
 		m.truncated(now, c, out)
 	case *TruncateFailed:
@@ -193,8 +199,6 @@ func (m *Machine) Step(now Now, c Command, out *Out) {
 		m.describeProducers(c, out)
 	case *StrictCleared:
 		m.strictCleared(c, out)
-	case *Resign:
-		m.resign(now, out)
 	case *Stop:
 		m.stop(c, out)
 	default:
@@ -211,7 +215,7 @@ func isOutcome(c Command) bool {
 
 // Tick does what time alone makes due: deadlines of parked produces, flush.ms,
 // forgotten producers, followers that lag, a sync that hangs, what is to be proposed
-// or asked again. Calling it early or often does no harm.
+// or asked again, a look for room. Calling it early or often does no harm.
 func (m *Machine) Tick(now Now, out *Out) {
 	if now.Mono >= m.produceAlarm {
 		m.expireProduces(now, out)
@@ -240,6 +244,12 @@ func (m *Machine) Tick(now Now, out *Out) {
 	}
 	if now.Mono >= m.deleteAlarm {
 		m.expireDeletes(now, out)
+	}
+	if now.Mono >= m.resignAlarm {
+		m.proposeResign(now, out)
+	}
+	if now.Mono >= m.roomAlarm {
+		m.lookForRoom(now, out)
 	}
 }
 
@@ -323,35 +333,6 @@ func (m *Machine) configure(now Now, c *Configure, out *Out) {
 	m.proposeISR(now, out)
 }
 
-// resign stops leading until a higher leader epoch, and asks for one.
-func (m *Machine) resign(now Now, out *Out) {
-	if m.role != Leading {
-		return
-	}
-	m.role = Resigned
-	out.note(Note{Kind: NoteResigned, LeaderEpoch: m.leaderEpoch})
-	m.answerAll(wire.NotLeaderOrFollower, out)
-	m.lagAlarm, m.flushAlarm = never, never
-	m.proposed = isrProposal{}
-	m.proposeResign(now, out)
-}
-
-// proposeResign asks for another member of the ISR to be elected. If there is none, a
-// new epoch of this broker has to do.
-func (m *Machine) proposeResign(now Now, out *Out) {
-	if now.Mono < m.proposed.notBefore {
-		return
-	}
-	alone := m.replicas.isrSize < 2
-	isr := make([]Replica, 0, m.replicas.isrSize)
-	for i := range m.replicas.all {
-		if r := &m.replicas.all[i]; r.inISR && (alone || r.Broker != m.broker) {
-			isr = append(isr, r.Replica)
-		}
-	}
-	m.propose(now, Proposal{LeaderEpoch: m.leaderEpoch, PartitionEpoch: m.partitionEpoch, ISR: isr, Resign: true}, out)
-}
-
 // stop ends the machine.
 func (m *Machine) stop(c *Stop, out *Out) {
 	if m.role == Stopped {
@@ -360,7 +341,7 @@ func (m *Machine) stop(c *Stop, out *Out) {
 	if c.Code == wire.NoError {
 		panic("partition: Stop with NoError; later requests could not be told from served ones")
 	}
-	if m.role == Following && len(m.follower.asked) > 0 {
+	if m.role == Following && m.follower.asked != ident.NoOffset {
 		// The leader would take a parked ask for a caught-up follower.
 		out.Withdraw = append(out.Withdraw, Withdrawal{LeaderEpoch: m.leaderEpoch, Generation: m.generation})
 	}
@@ -370,7 +351,10 @@ func (m *Machine) stop(c *Stop, out *Out) {
 	m.refuseEarly(c.Code, out)
 	m.follower.reset()
 	m.proposed, m.cut = isrProposal{}, cut{}
+	m.mode.confirmAt = ident.NoOffset // nothing is confirmed any more
 	m.flushAlarm, m.producerAlarm, m.lagAlarm, m.syncAlarm, m.proposeAlarm, m.askAlarm = never, never, never, never, never, never
+	m.goOnLeading()
+	m.roomAlarm = never
 }
 
 // answerAll gives everybody who waits the same refusal.
@@ -379,13 +363,18 @@ func (m *Machine) answerAll(code wire.ErrorCode, out *Out) {
 		w := m.produces.pop()
 		m.replyAppend(out, &w.appendResult, code)
 	}
+	m.refuseFetches(code, out)
+	m.refuseAsks(code, out)
+	m.refuseDeletes(code, out)
+	m.produceAlarm = never
+}
+
+// refuseFetches sends all parked readers away.
+func (m *Machine) refuseFetches(code wire.ErrorCode, out *Out) {
 	for i := range m.fetches {
 		m.refuseFetch(m.fetches[i].request, code, out)
 	}
 	m.fetches = m.fetches[:0]
-	m.refuseAsks(code, out)
-	m.refuseDeletes(code, out)
-	m.produceAlarm = never
 }
 
 // refusal is the code for a request that only a leader serves; wire.NoError if
@@ -421,10 +410,6 @@ func (m *Machine) readerRefusal(epoch ident.LeaderEpoch) wire.ErrorCode {
 
 // reply appends an answer and returns it to be filled in.
 func (m *Machine) reply(out *Out, id ident.RequestID, kind ReplyKind, code wire.ErrorCode) *Reply {
-	leader := m.leader
-	if m.role == Resigned {
-		leader = ident.NoBroker // a client must not be sent back here
-	}
-	out.Reply = append(out.Reply, Reply{Request: id, Kind: kind, Code: code, Leader: leader, LeaderEpoch: m.leaderEpoch})
+	out.Reply = append(out.Reply, Reply{Request: id, Kind: kind, Code: code, Leader: m.leader, LeaderEpoch: m.leaderEpoch})
 	return &out.Reply[len(out.Reply)-1]
 }

@@ -52,7 +52,7 @@ func TestMachineAgreesWithItsTwin(t *testing.T) {
 
 var modelOps = []string{
 	"append", "append", "append", "append", "append", "flushed", "flushed", "progress", "ask", "ask", "ask", "disconnected", "fetch", "fetch",
-	"unpark", "become", "isr", "delete-records", "trim", "list-offsets", "epoch-end", "tick", "strict-cleared", "resign", "rare",
+	"unpark", "become", "isr", "delete-records", "trim", "list-offsets", "epoch-end", "tick", "strict-cleared", "rare",
 }
 
 type model struct {
@@ -212,16 +212,10 @@ func (m *model) do(op string) {
 			m.w.clearing, m.w.marked = false, false
 			m.w.settle()
 		}
-	case "resign":
-		if m.draw("really", 0, 3) == 0 && m.w.leading {
-			m.m.Step(m.now, &partition.Resign{}, &m.out)
-			m.w.leading, m.w.resigned = false, true
-			m.w.settle()
-		}
 	case "rare":
 		if m.draw("stop", 0, 20) == 0 && !m.w.stopped {
 			m.m.Step(m.now, &partition.Stop{Code: wire.KafkaStorageError}, &m.out)
-			m.w.leading, m.w.resigned, m.w.stopped = false, false, true
+			m.w.leading, m.w.stopped = false, true
 			m.w.settle()
 		}
 	}
@@ -346,12 +340,6 @@ func (m *model) compare(op string) {
 	}
 	// What followers are answered is the cluster's test.
 	m.out.Reply = slices.DeleteFunc(m.out.Reply, func(r partition.Reply) bool { return r.Kind == partition.ReplyAsk })
-	m.out.Propose = slices.DeleteFunc(m.out.Propose, func(p partition.Proposal) bool {
-		if p.Resign && (!m.w.resigned || len(p.ISR) != max(1, len(m.w.isr)-1)) {
-			m.rt.Fatalf("after %s: %v, with ISR %v", op, p, m.w.isr)
-		}
-		return p.Resign
-	})
 	got, want := draw(m.out.Reply), draw(m.w.replies)
 	if !slices.Equal(got, want) {
 		m.rt.Fatalf("%s is answered\n %q, the twin says\n %q", op, got, want)

@@ -11,7 +11,9 @@ type Out struct {
 	Persist []Write    // 1. writes into the local log, in this turn
 	Flush   bool       // 2. ask the flusher to sync this log
 	Propose []Proposal // 3. changes of the ISR, for the controller
-	Reply   []Reply    // 4. to whoever waits under a request id
+	// and what it has to know of this replica; only the last counts
+	Condition []Condition
+	Reply     []Reply // 4. to whoever waits under a request id
 	// 5. Letters between leader and followers. Of several reports or watermarks for
 	// one receiver only the last need be sent.
 	Ask       []Inquiry         // to the leader, on the data connection
@@ -33,7 +35,7 @@ type WatermarkLetter struct {
 func (o *Out) Reset() {
 	clear(o.Reply) // the producers of a reply belong to its receiver
 	clear(o.Propose)
-	o.Persist, o.Flush, o.Propose = o.Persist[:0], false, o.Propose[:0]
+	o.Persist, o.Flush, o.Propose, o.Condition = o.Persist[:0], false, o.Propose[:0], o.Condition[:0]
 	o.Ask, o.Withdraw, o.Report, o.Watermark = o.Ask[:0], o.Withdraw[:0], o.Report[:0], o.Watermark[:0]
 	o.Reply, o.Arm, o.Note = o.Reply[:0], o.Arm[:0], o.Note[:0]
 }
@@ -73,6 +75,9 @@ const (
 	// WriteRestart drops the whole log and begins it anew at Offset, in the manner of
 	// WriteTruncate.
 	WriteRestart
+	// WriteRoom looks whether a batch of Bytes could be appended, by reserving the space.
+	// Step [Looked]. Nothing of the log changes, but that a segment may begin.
+	WriteRoom
 )
 
 // Write is one change of the local log.
@@ -85,19 +90,27 @@ type Write struct {
 	// [Truncated] has to bring the producers' state as of the new end, read from the
 	// newest snapshot at or below it and the batches above that.
 	Rebuild bool
+	Bytes   int32 // of a WriteRoom
 }
 
 // Proposal asks the controller to commit another ISR. It stays pending, and the
 // machine emits it again unchanged from time to time, until a [Become] with a higher
-// partition epoch arrives.
+// partition epoch arrives. One that resigns is apart from that: it may go out beside
+// another, and is pending never.
 type Proposal struct {
 	LeaderEpoch    ident.LeaderEpoch
 	PartitionEpoch ident.PartitionEpoch // of the record it is based on
 	ISR            []Replica            // the whole set wanted, in order of assignment; never changed, so it may be kept
-	// Resign: this broker leads no more and wants another member of the ISR elected; the
-	// set is without it. If it is the only member, the set is itself, and the next leader
-	// epoch may be its own.
+	// Resign: the leader wants another one elected, and names no set. It leads on until
+	// there is one.
 	Resign bool
+}
+
+// Condition is what the controller has to know of a replica that serves.
+type Condition struct {
+	// Full: nothing can be appended, for want of space or descriptors. It should not lead,
+	// nor be in the ISR, where others can do without it.
+	Full bool
 }
 
 // ReplyKind says which part of a [Reply] has meaning.
@@ -162,6 +175,8 @@ type FetchReply struct {
 	Diverging      bool
 	DivergingEpoch ident.LeaderEpoch
 	DivergingEnd   ident.Offset
+	// Preferred is the replica to ask instead; ident.NoBroker: none. From = UpTo then.
+	Preferred ident.BrokerID
 }
 
 // DeleteRecordsReply answers [DeleteRecords].
@@ -212,6 +227,8 @@ const (
 	AlarmPropose                       // a proposal is sent again, or may be made again
 	AlarmAsk                           // an ask, or a truncation, is tried again
 	AlarmDelete                        // the first deadline of a waiting DeleteRecords
+	AlarmResign                        // a leader that wants to be none says so again
+	AlarmRoom                          // a log that could not grow is looked at
 )
 
 // Alarm asks for a Tick at At or soon after. Arming a key again replaces it; a
@@ -229,7 +246,6 @@ type NoteKind int8
 const (
 	NoteBecameLeader       NoteKind = iota + 1 // Offset: the epoch's start
 	NoteBecameFollower                         // following the leader of LeaderEpoch, or waiting for one
-	NoteResigned                               // of LeaderEpoch
 	NoteStopped                                //
 	NoteISRChanged                             // Count: members now
 	NoteLogStart                               // Offset: the new log start
@@ -252,6 +268,8 @@ const (
 	NoteISRShrinks                             // Count: members proposed to leave
 	NoteISRExpands                             // Count: members proposed to join
 	NoteSyncHung                               // the own sync has not returned for replica.lag.time.max.ms
+	NoteFull                                   // nothing can be appended; Offset: the log end
+	NoteRoom                                   // something can be appended again; Offset: the log end
 )
 
 // Note is one thing that happened. The machine logs nothing; the shell makes log

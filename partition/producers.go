@@ -126,31 +126,41 @@ func (p *Producers) Replay(base ident.Offset, b BatchInfo, now ident.Millis) {
 // Load takes in the entries of a snapshot, in the order in which Snapshot wrote
 // them. Batches replayed before are kept: they are newer.
 func (p *Producers) Load(entries []record.ProducerEntry, now ident.Millis) {
-	for i := range entries {
-		e := &entries[i]
-		mark := batchMark{lastSequence: e.LastSequence, offsetDelta: e.OffsetDelta, lastOffset: e.LastOffset, timestamp: e.Timestamp}
-		slot, ok := p.byID[e.ProducerID]
-		if !ok {
-			slot = p.insert(e.ProducerID, e.ProducerEpoch, nil)
+	for len(entries) > 0 {
+		n := 1
+		for n < len(entries) && entries[n].ProducerID == entries[0].ProducerID {
+			n++
 		}
-		s := &p.slots[slot]
-		if s.epoch != e.ProducerEpoch {
-			continue // replayed batches of a later epoch
+		for i := n - 1; i >= 0; i-- { // the newest first: what is older goes before it
+			p.load(&entries[i], now)
 		}
-		if !ok {
-			s.touched = now
-			s.coordinatorEpoch, s.txnFirstOffset = e.CoordinatorEpoch, e.CurrentTxnFirstOffset
-		}
-		if e.LastSequence == ident.NoSequence || s.count == windowSize {
-			continue
-		}
-		if s.count > 0 && (s.window[0].base() <= e.LastOffset || s.window[0].baseSequence() != e.LastSequence.Add(1)) {
-			continue // replayed already, or not its successor
-		}
-		copy(s.window[1:], s.window[:s.count])
-		s.window[0] = mark
-		s.count++
+		entries = entries[n:]
 	}
+}
+
+func (p *Producers) load(e *record.ProducerEntry, now ident.Millis) {
+	mark := batchMark{lastSequence: e.LastSequence, offsetDelta: e.OffsetDelta, lastOffset: e.LastOffset, timestamp: e.Timestamp}
+	slot, ok := p.byID[e.ProducerID]
+	if !ok {
+		slot = p.insert(e.ProducerID, e.ProducerEpoch, nil)
+	}
+	s := &p.slots[slot]
+	if s.epoch != e.ProducerEpoch {
+		return // replayed batches of a later epoch
+	}
+	if !ok {
+		s.touched = now
+		s.coordinatorEpoch, s.txnFirstOffset = e.CoordinatorEpoch, e.CurrentTxnFirstOffset
+	}
+	if e.LastSequence == ident.NoSequence || s.count == windowSize {
+		return
+	}
+	if s.count > 0 && (s.window[0].base() <= e.LastOffset || s.window[0].baseSequence() != e.LastSequence.Add(1)) {
+		return // replayed already, or not its successor
+	}
+	copy(s.window[1:], s.window[:s.count])
+	s.window[0] = mark
+	s.count++
 }
 
 // above tells whether a batch of any producer lies at or above offset o.
@@ -163,8 +173,11 @@ func (p *Producers) above(o ident.Offset) bool {
 	return false
 }
 
-// Snapshot appends one entry per producer, the quietest first: what a restart needs
-// to go on where the log ends.
+// Snapshot appends what a restart needs to go on where the log ends: the producers,
+// the quietest first, with one entry for each batch of the window, the oldest first.
+// Kafka keeps the last batch alone, and takes the last entry of a producer when it
+// reads this; but a client has up to five batches in flight, and the retry of one
+// that is not the last must be known after a restart, too.
 func (p *Producers) Snapshot(dst []record.ProducerEntry) []record.ProducerEntry {
 	for slot := p.oldest; slot != noSlot; slot = p.slots[slot].newer {
 		s := &p.slots[slot]
@@ -173,11 +186,14 @@ func (p *Producers) Snapshot(dst []record.ProducerEntry) []record.ProducerEntry 
 			LastSequence: ident.NoSequence, LastOffset: ident.NoOffset, Timestamp: ident.NoTimestamp,
 			CoordinatorEpoch: s.coordinatorEpoch, CurrentTxnFirstOffset: s.txnFirstOffset,
 		}
-		if s.count > 0 {
-			last := &s.window[s.count-1]
-			e.LastSequence, e.LastOffset, e.OffsetDelta, e.Timestamp = last.lastSequence, last.lastOffset, last.offsetDelta, last.timestamp
+		if s.count == 0 {
+			dst = append(dst, e)
 		}
-		dst = append(dst, e)
+		for i := range s.window[:s.count] {
+			b := &s.window[i]
+			e.LastSequence, e.LastOffset, e.OffsetDelta, e.Timestamp = b.lastSequence, b.lastOffset, b.offsetDelta, b.timestamp
+			dst = append(dst, e)
+		}
 	}
 	return dst
 }

@@ -49,7 +49,7 @@ func TestManyProducersExpireInSlices(t *testing.T) {
 }
 
 // TestSnapshotRestoresWhatARestartNeeds: after snapshot and load each producer's next
-// batch is accepted, its last one is a repetition, and the order of eviction is kept.
+// batch is accepted, its last five are repetitions, and the order of eviction is kept.
 func TestSnapshotRestoresWhatARestartNeeds(t *testing.T) {
 	s := newShell(false, 1)
 	var want []record.ProducerEntry
@@ -59,10 +59,12 @@ func TestSnapshotRestoresWhatARestartNeeds(t *testing.T) {
 				Bytes: 100, ProducerID: id, ProducerEpoch: 2, BaseSequence: seq * 2, LastOffsetDelta: 1, MaxTimestamp: ident.Millis(seq),
 			}})
 		}
-		want = append(want, record.ProducerEntry{
-			ProducerID: id, ProducerEpoch: 2, LastSequence: 13, LastOffset: ident.Offset(14*i + 13), OffsetDelta: 1, Timestamp: 6,
-			CoordinatorEpoch: -1, CurrentTxnFirstOffset: ident.NoOffset,
-		})
+		for seq := 2; seq < 7; seq++ {
+			want = append(want, record.ProducerEntry{
+				ProducerID: id, ProducerEpoch: 2, LastSequence: ident.Sequence(2*seq + 1), LastOffset: ident.Offset(14*i + 2*seq + 1), OffsetDelta: 1,
+				Timestamp: ident.Millis(seq), CoordinatorEpoch: -1, CurrentTxnFirstOffset: ident.NoOffset,
+			})
+		}
 	}
 	got := s.m.SnapshotProducers(nil)
 	if !slices.Equal(got, want) {
@@ -75,7 +77,7 @@ func TestSnapshotRestoresWhatARestartNeeds(t *testing.T) {
 	}
 	// A fourth producer takes the place of the quietest.
 	p.Replay(42, partition.BatchInfo{ProducerID: 1, Bytes: 100}, 0)
-	if again := p.Snapshot(nil); !slices.Equal(again[:2], want[1:]) || again[2].ProducerID != 1 {
+	if again := p.Snapshot(nil); !slices.Equal(again[:10], want[5:]) || again[10].ProducerID != 1 {
 		t.Errorf("the quietest producer was not the one to go: %v", again)
 	}
 }

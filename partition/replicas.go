@@ -13,6 +13,8 @@ type replica struct {
 	inISR   bool // in the committed ISR
 	pending bool // its addition is proposed; never together with inISR
 	leaving bool // its removal is proposed; only together with inISR
+	full    bool // it cannot append: the record says so
+	damaged bool // it cannot read all it has: likewise
 	// wasMember: the clock has been started for its membership.
 	wasMember bool
 
@@ -73,6 +75,7 @@ func (s *replicaSet) assign(c *Become, self ident.BrokerID, newEpoch bool) (gone
 			old[i].parked.open = false
 		}
 		next.inISR, next.pending, next.leaving = false, false, false
+		next.full, next.damaged = slices.Contains(c.Full, r.Broker), slices.Contains(c.Damaged, r.Broker)
 		if slices.Contains(c.ISR, r.Broker) {
 			next.inISR = true
 			s.isrSize++

@@ -116,9 +116,9 @@ func (m *Machine) sweepDeletes(done func(*parkedDelete) (bool, wire.ErrorCode), 
 	m.deletes = kept
 }
 
-// trim follows retention.
+// trim follows retention, which goes on while a truncation waits for space: what it frees may be what the other waits for.
 func (m *Machine) trim(c *Trim, out *Out) {
-	if m.role == Stopped || m.cut.open || c.Start <= m.logStart {
+	if m.role == Stopped || c.Start <= m.logStart {
 		return
 	}
 	if c.Start > m.highWatermark {

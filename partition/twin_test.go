@@ -13,7 +13,6 @@ import (
 // shares no code with the machine.
 type twin struct {
 	leading, stopped bool
-	resigned         bool
 	leader           ident.BrokerID
 	epoch            ident.LeaderEpoch
 	partitionEpoch   ident.PartitionEpoch
@@ -75,11 +74,7 @@ type twinFetch struct {
 }
 
 func (w *twin) reply(id ident.RequestID, kind partition.ReplyKind, code wire.ErrorCode) *partition.Reply {
-	leader := w.leader
-	if w.resigned {
-		leader = ident.NoBroker
-	}
-	w.replies = append(w.replies, partition.Reply{Request: id, Kind: kind, Code: code, Leader: leader, LeaderEpoch: w.epoch})
+	w.replies = append(w.replies, partition.Reply{Request: id, Kind: kind, Code: code, Leader: w.leader, LeaderEpoch: w.epoch})
 	return &w.replies[len(w.replies)-1]
 }
 
@@ -213,19 +208,19 @@ func (w *twin) answer(f *partition.Fetch) {
 	}
 	r := &w.reply(f.Request, partition.ReplyFetch, code).Fetch
 	if code != wire.NoError {
-		*r = partition.FetchReply{From: -1, UpTo: -1, HighWatermark: -1, LastStable: -1, LogStart: -1, DivergingEpoch: -1, DivergingEnd: -1}
+		*r = partition.FetchReply{From: -1, UpTo: -1, HighWatermark: -1, LastStable: -1, LogStart: -1, DivergingEpoch: -1, DivergingEnd: -1, Preferred: ident.NoBroker}
 		return
 	}
 	*r = partition.FetchReply{
 		From: f.From, UpTo: max(f.From, w.hw), BytesMax: f.BytesMax, HighWatermark: w.hw, LastStable: w.hw, LogStart: w.start,
-		DivergingEpoch: -1, DivergingEnd: -1,
+		DivergingEpoch: -1, DivergingEnd: -1, Preferred: ident.NoBroker,
 	}
 }
 
 func (w *twin) fetch(f *partition.Fetch) {
 	if code := w.code(f.CurrentLeaderEpoch); code != wire.NoError {
 		w.reply(f.Request, partition.ReplyFetch, code).Fetch = partition.FetchReply{
-			From: -1, UpTo: -1, HighWatermark: -1, LastStable: -1, LogStart: -1, DivergingEpoch: -1, DivergingEnd: -1,
+			From: -1, UpTo: -1, HighWatermark: -1, LastStable: -1, LogStart: -1, DivergingEpoch: -1, DivergingEnd: -1, Preferred: ident.NoBroker,
 		}
 		return
 	}
@@ -238,7 +233,7 @@ func (w *twin) fetch(f *partition.Fetch) {
 		if f.From >= w.start && (epoch < f.LastFetchedEpoch || end < f.From) {
 			w.reply(f.Request, partition.ReplyFetch, wire.NoError).Fetch = partition.FetchReply{
 				From: f.From, UpTo: f.From, BytesMax: f.BytesMax, HighWatermark: w.hw, LastStable: w.hw, LogStart: w.start,
-				Diverging: true, DivergingEpoch: epoch, DivergingEnd: end,
+				Diverging: true, DivergingEpoch: epoch, DivergingEnd: end, Preferred: ident.NoBroker,
 			}
 			return
 		}
@@ -403,7 +398,7 @@ func (w *twin) become(c *partition.Become) {
 	if newEpoch {
 		w.reports = map[ident.BrokerID]*twinReport{}
 		wasLeading := w.leading
-		w.leading, w.resigned = c.Leader == 1, false
+		w.leading = c.Leader == 1
 		w.leader, w.epoch, w.strict = c.Leader, c.LeaderEpoch, c.Strict
 		switch {
 		case !c.Strict:
