@@ -27,6 +27,8 @@
 //     REBALANCE_IN_PROGRESS, which clients retry. Kafka forgets the earlier one.
 //   - A static member that was not there for a rebalance is not asked to sync in time; only its session decides. Kafka removes it when the sync timer
 //     fires, though it never heard of the generation.
+//   - A member that syncs when the group is stable has a whole session again. Kafka's new coordinator counts from the end of its Join, so a member whose
+//     Join was answered late can be taken for dead while it reads its assignment; the old one (GroupCoordinator.scala) did as we do.
 //   - A static member comes back into a group that is full: it replaces itself, the group does not grow.
 //   - A static member that comes back with other topics starts a rebalance. Kafka looks at the name of the chosen protocol only, and the new topics wait
 //     for somebody else's rebalance. Other changes of the metadata (owned partitions, user data) start none, here as there.

@@ -20,6 +20,7 @@ func (g *Group) Sync(now coord.Now, _ *coord.Config, id ident.RequestID, c *coor
 		out.Timers.Cancel(g.key(coord.TimerSync))
 	}
 	if g.state == Stable {
+		g.alive(now, m, out)
 		out.Reply(id, g.synced(m))
 		return
 	}
