@@ -57,6 +57,8 @@ func (a *applier) record(rec Record) error {
 		return a.fence(rec.Broker, rec.Epoch, false, true)
 	case *UnfenceBrokerRecord:
 		return a.fence(rec.Broker, rec.Epoch, false, false)
+	case *UnregisterBrokerRecord:
+		return a.unregisterBroker(rec)
 	case *TopicRecord:
 		return a.createTopic(rec)
 	case *PartitionRecord:
@@ -183,6 +185,7 @@ func (a *applier) createPartition(rec *PartitionRecord) error {
 		return fmt.Errorf("partition %d of topic %q follows %d partitions", rec.Number, t.Name, len(t.Partitions))
 	}
 	p := rec.Partition
+	p.led = a.to.index
 	if err := p.check(); err != nil {
 		return fmt.Errorf("partition %s-%d: %w", t.Name, rec.Number, err)
 	}
@@ -200,7 +203,10 @@ func (a *applier) changePartition(rec *PartitionChangeRecord) error {
 		return fmt.Errorf("no partition %d in topic %q", rec.Number, t.Name)
 	}
 	p := *t.Partitions[rec.Number]
-	rec.change(&p)
+	before := p.MinISR
+	if rec.change(&p); rec.Leader != LeaderUnchanged || p.MinISR < before {
+		p.led = a.to.index // a leader that may commit with fewer has to hear of that, too
+	}
 	if err := p.check(); err != nil {
 		return fmt.Errorf("partition %s-%d: %w", t.Name, rec.Number, err)
 	}
@@ -233,7 +239,18 @@ func (rec *PartitionChangeRecord) change(p *Partition) {
 	for _, l := range [...]struct {
 		to   *[]ident.BrokerID
 		from []ident.BrokerID
-	}{{&p.ISR, rec.ISR}, {&p.ELR, rec.ELR}, {&p.LastKnownELR, rec.LastKnownELR}, {&p.Replicas, rec.Replicas}, {&p.Adding, rec.Adding}, {&p.Removing, rec.Removing}, {&p.Unverified, rec.Unverified}} {
+	}{
+		{&p.ISR, rec.ISR},
+		{&p.ELR, rec.ELR},
+		{&p.LastKnownELR, rec.LastKnownELR},
+		{&p.Replicas, rec.Replicas},
+		{&p.Adding, rec.Adding},
+		{&p.Removing, rec.Removing},
+		{&p.Unverified, rec.Unverified},
+		{&p.Offline, rec.Offline},
+		{&p.Damaged, rec.Damaged},
+		{&p.Full, rec.Full},
+	} {
 		if l.from != nil {
 			*l.to = l.from
 		}

@@ -49,8 +49,8 @@ func (c *Controller) checkActive() error {
 		return fmt.Errorf("the speculative image is at %d, the proposals end at %d, the log at %d", c.next.index, index, c.last)
 	}
 	for i, w := range c.waiting {
-		if w.index <= c.image.index || w.index > c.next.index || i > 0 && w.index < c.waiting[i-1].index {
-			return fmt.Errorf("request %d waits for index %d, between %d and %d", w.reply.Request, w.index, c.image.index, c.next.index)
+		if w.index <= c.tellable() || w.index > c.next.index || i > 0 && w.index < c.waiting[i-1].index {
+			return fmt.Errorf("request %d waits for index %d, between %d and %d", w.reply.Request, w.index, c.tellable(), c.next.index)
 		}
 	}
 	return nil

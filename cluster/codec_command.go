@@ -13,10 +13,10 @@ import (
 type CommandCode uint16
 
 const (
-	CodeRegister                CommandCode = 1  // 2026-11-30  [1, broker, incarnation, cluster, [[name, host, port, protocol]…], [directory…], rack, [[feature, min, max]…], clean epoch, [[topic, partition]…] not whole, [[topic, partition]…] unverified]
-	CodeHeartbeat               CommandCode = 2  // 2026-11-30  [2, broker, epoch, applied, want fence, want shutdown]
+	CodeRegister                CommandCode = 1  // 2026-11-30  [1, broker, incarnation, cluster, [[name, host, port, protocol]…], [directory…], rack, [[feature, min, max]…], clean epoch, [[directory, [[topic, [partition…] whole, [partition…] unverified]…]]…] held, [incarnation…] runs]
+	CodeHeartbeat               CommandCode = 2  // 2026-11-30  [2, broker, epoch, applied, want fence, want shutdown, node]
 	CodeVerified                CommandCode = 3  // 2026-11-30  [3, broker, epoch, [[topic, partition, whole, last epoch, end]…]]
-	CodeChangeISR               CommandCode = 4  // 2026-11-30  [4, broker, epoch, [[topic, partition, leader epoch, partition epoch, [[broker, epoch, directory]…]]…]]
+	CodeChangeISR               CommandCode = 4  // 2026-11-30  [4, broker, epoch, [[topic, partition, leader epoch, partition epoch, [[broker, epoch, directory]…], resign]…]]
 	CodeElectLeaders            CommandCode = 5  // 2026-11-30  [5, unclean, all, [[name, partition]…]]
 	CodeAllocateProducerIDs     CommandCode = 6  // 2026-11-30  [6, broker, epoch]
 	CodeCreateTopics            CommandCode = 7  // 2026-11-30  [7, [[name, id, partitions, factor, [[partition, [broker…]]…], [[key, value|nil]…], internal]…], validate only, entropy]
@@ -27,12 +27,18 @@ const (
 	CodeUpdateFeatures          CommandCode = 12 // 2026-11-30  [12, [[name, level, kind]…], validate only]
 	CodeDescribeQuorum          CommandCode = 13 // 2026-11-30  [13]
 	CodePull                    CommandCode = 14 // 2026-11-30  [14, broker, cluster, from, term, snapshot index, offset, bytes max]
+	CodeMarkReplicas            CommandCode = 15 // 2026-11-30  [15, broker, epoch, [[topic, partition, mark, full (2026-12-01)]…]]
+	CodeAlterReassignments      CommandCode = 16 // 2026-12-01  [16, [[name, partition, [broker…]|nil]…], fix factor]
+	CodeUnregister              CommandCode = 17 // 2026-12-01  [17, broker]
+	CodeAddVoter                CommandCode = 20 // 2026-12-01  [20, cluster, broker, directory]
+	CodeRemoveVoter             CommandCode = 21 // 2026-12-01  [21, cluster, broker, directory]
 )
 
 // Bounds of what one command may name. They keep what is allocated in proportion to what has arrived: an element takes a byte on the wire and more here.
 const (
 	itemsMax    = partitionsPerRequestMax // topics, partitions, resources
 	detailsMax  = 1000                    // configs, endpoints, features, directories of one item
+	runsMax     = 1000                    // runs of a broker
 	replicasMax = 200_000                 // replicas of a broker
 )
 
@@ -113,6 +119,22 @@ func (r *reader) command(code CommandCode, f *fields) Command {
 		return &DescribeQuorum{}
 	case CodePull:
 		return r.pullCommand(f)
+	case CodeMarkReplicas:
+		return r.markReplicasCommand(f)
+	case CodeAddVoter:
+		cmd := &AddVoter{}
+		f.voterKey(&cmd.Cluster, &cmd.Broker, &cmd.Directory)
+		return cmd
+	case CodeRemoveVoter:
+		cmd := &RemoveVoter{}
+		f.voterKey(&cmd.Cluster, &cmd.Broker, &cmd.Directory)
+		return cmd
+	case CodeAlterReassignments:
+		return r.alterReassignmentsCommand(f)
+	case CodeUnregister:
+		cmd := &UnregisterBroker{}
+		f.broker(&cmd.Broker)
+		return cmd
 	}
 	if r.err == nil {
 		r.err = fmt.Errorf("%w: command %d", ErrUnknownCode, code)
@@ -207,21 +229,78 @@ func number[T ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16](f *fields, to
 	}
 }
 
-func (w *writer) refs(list []ReplicaRef) {
-	each(w, list, func(ref *ReplicaRef) {
+func (w *writer) held(list []Held) {
+	each(w, list, func(h *Held) {
 		w.array(2)
-		w.bytes(ref.Topic[:])
-		w.int(int64(ref.Partition))
+		w.bytes(h.Directory[:])
+		each(w, h.Topics, func(t *HeldTopic) {
+			w.array(3)
+			w.bytes(t.Topic[:])
+			w.partitions(t.Whole)
+			w.partitions(t.Unverified)
+		})
 	})
+}
+
+// held reads at most replicasMax topics, of all directories.
+func (r *reader) held() []Held {
+	topics := replicasMax
+	return list(r, detailsMax, func(f *fields, h *Held) {
+		f.id((*[16]byte)(&h.Directory))
+		if f.next() {
+			h.Topics = list(r, topics, func(f *fields, t *HeldTopic) {
+				f.id((*[16]byte)(&t.Topic))
+				if f.next() {
+					t.Whole = r.partitions()
+				}
+				if f.next() {
+					t.Unverified = r.partitions()
+				}
+			})
+		}
+		topics -= len(h.Topics)
+	})
+}
+
+func (w *writer) runs(list []Incarnation) {
+	w.array(len(list))
+	for i := range list {
+		w.bytes(list[i][:])
+	}
+}
+
+func (r *reader) runs() []Incarnation {
+	n := r.array()
+	if n > runsMax {
+		r.fail(fmt.Errorf("a list of %d, at most %d", n, runsMax))
+		return nil
+	}
+	var out []Incarnation
+	for ; n > 0 && r.err == nil; n-- {
+		out = append(out, r.id())
+	}
+	return out
+}
+
+func (w *writer) partitions(list []int32) {
+	w.array(len(list))
+	for _, p := range list {
+		w.int(int64(p))
+	}
+}
+
+// partitions reads partition numbers; no list is longer than what has arrived. An empty one is nil.
+func (r *reader) partitions() []int32 {
+	var out []int32
+	for n := r.array(); n > 0 && r.err == nil; n-- {
+		out = append(out, int32(r.ranged(0, math.MaxInt32)))
+	}
+	return out
 }
 
 func (f *fields) ref(to *ReplicaRef) {
 	f.id((*[16]byte)(&to.Topic))
 	number(f, &to.Partition, 0, math.MaxInt32)
-}
-
-func (r *reader) refs() []ReplicaRef {
-	return list(r, replicasMax, func(f *fields, to *ReplicaRef) { f.ref(to) })
 }
 
 func (w *writer) resource(r config.Resource) {

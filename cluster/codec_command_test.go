@@ -17,13 +17,19 @@ func sampleCommands() []Command {
 	register := registration(2, 9, "r")
 	register.Features[0].Min = -3
 	register.Endpoints[0].Protocol = 2
-	register.CleanEpoch, register.NotWhole, register.Unverified = 7, []ReplicaRef{{id, 1}}, []ReplicaRef{{id, 2}, {id, 3}}
+	register.Runs = []Incarnation{{1}, {2, 3}}
+	register.CleanEpoch, register.Held = 7, []Held{{register.Directories[0], []HeldTopic{{id, []int32{1}, []int32{2, 300}}}}}
 	return []Command{
 		register,
-		&Heartbeat{Broker: 2, Epoch: 5, Applied: 99, WantFence: true, WantShutdown: true},
+		&Heartbeat{Broker: 2, Epoch: 5, Applied: 99, WantFence: true, WantShutdown: true, Node: 102},
+		&AddVoter{Cluster: "c1", Broker: 2, Directory: ident.DirectoryID{1}},
+		&RemoveVoter{Cluster: "c1", Broker: 2, Directory: ident.DirectoryID{1}},
 		&Verified{Broker: 2, Epoch: 5, Replicas: []Verdict{{ReplicaRef{id, 4}, true, 3, 100}, {ReplicaRef{id, 5}, false, -1, 0}}},
-		&ChangeISR{Broker: 2, Epoch: 5, Partitions: []ISRChange{{id, 4, 3, 2, []Member{{2, 5, ident.DirectoryID{1}}, {3, 6, ident.DirectoryID{2}}}}}},
+		&ChangeISR{Broker: 2, Epoch: 5, Partitions: []ISRChange{{id, 4, 3, 2, []Member{{2, 5, ident.DirectoryID{1}}, {3, 6, ident.DirectoryID{2}}}, true}}},
+		&MarkReplicas{Broker: 2, Epoch: 5, Replicas: []ReplicaMark{{ReplicaRef{id, 4}, MarkOffline, true}, {ReplicaRef{id, 5}, MarkDamaged, false}}, Number: 7},
 		&ElectLeaders{Unclean: true, All: true, Partitions: []PartitionRef{{"t", 7}}},
+		&AlterReassignments{Partitions: []Reassignment{{PartitionRef{"t", 7}, []ident.BrokerID{3, 4}}, {PartitionRef{"t", 8}, nil}, {PartitionRef{"t", 9}, []ident.BrokerID{}}}, FixFactor: true},
+		&UnregisterBroker{Broker: 2},
 		&AllocateProducerIDs{Broker: 2, Epoch: 5},
 		&CreateTopics{Topics: []NewTopic{{
 			Name: "t", ID: id, Partitions: -1, ReplicationFactor: -1, Assignment: []Assignment{{3, []ident.BrokerID{1, 2}}},
@@ -56,8 +62,13 @@ func sampleReplies() []Reply {
 		&RegisterBrokerReply{Epoch: 7},
 		&HeartbeatReply{CaughtUp: true, Fenced: true, ShouldShutDown: true},
 		&VerifiedReply{},
+		&MarkReplicasReply{},
+		&AddVoterReply{},
+		&RemoveVoterReply{},
 		&ChangeISRReply{Partitions: []ISRResult{{id, 4, no, 1, 2, 3, []ident.BrokerID{1, 2}}}},
 		&ElectLeadersReply{Partitions: []ElectionResult{{PartitionRef{"t", 1}, no}, {PartitionRef{"t", 2}, nil}}},
+		&AlterReassignmentsReply{Partitions: []ReassignmentResult{{PartitionRef{"t", 1}, no}, {PartitionRef{"t", 2}, nil}}},
+		&UnregisterBrokerReply{},
 		&AllocateProducerIDsReply{First: 1000, Count: 1000},
 		&CreateTopicsReply{Topics: []CreatedTopic{{"t", no, id, 3, 2, configs}, {Name: "u", Err: no}}},
 		&DeleteTopicsReply{Topics: []DeletedTopic{{"t", id, no}}},
@@ -124,7 +135,7 @@ func TestEveryCommandArrivesAsItWasSent(t *testing.T) {
 			t.Errorf("%T with a tail of a newer version arrives as %+v, %v", cmd, back, err)
 		}
 	}
-	for code := byte(1); code <= byte(CodePull); code++ {
+	for code := byte(1); code <= byte(CodeUnregister); code++ {
 		if !seen[code] {
 			t.Errorf("no sample of command %d", code)
 		}

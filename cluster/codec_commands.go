@@ -16,8 +16,8 @@ func (cmd *RegisterBroker) encode(w *writer) {
 	w.string(cmd.Rack)
 	w.featureRanges(cmd.Features)
 	w.int(int64(cmd.CleanEpoch))
-	w.refs(cmd.NotWhole)
-	w.refs(cmd.Unverified)
+	w.held(cmd.Held)
+	w.runs(cmd.Runs)
 }
 
 func (r *reader) registerCommand(f *fields) Command {
@@ -37,21 +37,22 @@ func (r *reader) registerCommand(f *fields) Command {
 	}
 	f.brokerEpoch(&cmd.CleanEpoch)
 	if f.next() {
-		cmd.NotWhole = r.refs()
+		cmd.Held = r.held()
 	}
 	if f.next() {
-		cmd.Unverified = r.refs()
+		cmd.Runs = r.runs()
 	}
 	return cmd
 }
 
 func (cmd *Heartbeat) encode(w *writer) {
-	w.command(CodeHeartbeat, 5)
+	w.command(CodeHeartbeat, 6)
 	w.int(int64(cmd.Broker))
 	w.int(int64(cmd.Epoch))
 	w.uint(cmd.Applied)
 	w.bool(cmd.WantFence)
 	w.bool(cmd.WantShutdown)
+	w.uint(uint64(cmd.Node))
 }
 
 func (*reader) heartbeatCommand(f *fields) Command {
@@ -61,6 +62,7 @@ func (*reader) heartbeatCommand(f *fields) Command {
 	f.uint(&cmd.Applied)
 	f.bool(&cmd.WantFence)
 	f.bool(&cmd.WantShutdown)
+	f.uint((*uint64)(&cmd.Node))
 	return cmd
 }
 
@@ -98,7 +100,7 @@ func (cmd *ChangeISR) encode(w *writer) {
 	w.int(int64(cmd.Broker))
 	w.int(int64(cmd.Epoch))
 	each(w, cmd.Partitions, func(c *ISRChange) {
-		w.array(5)
+		w.array(6)
 		w.bytes(c.Topic[:])
 		w.int(int64(c.Partition))
 		w.int(int64(c.LeaderEpoch))
@@ -109,6 +111,7 @@ func (cmd *ChangeISR) encode(w *writer) {
 			w.int(int64(m.Epoch))
 			w.bytes(m.Directory[:])
 		})
+		w.bool(c.Resign)
 	})
 }
 
@@ -129,8 +132,38 @@ func (r *reader) changeISRCommand(f *fields) Command {
 					f.id((*[16]byte)(&m.Directory))
 				})
 			}
+			f.bool(&c.Resign)
 		})
 	}
+	return cmd
+}
+
+func (cmd *MarkReplicas) encode(w *writer) {
+	w.command(CodeMarkReplicas, 4)
+	w.int(int64(cmd.Broker))
+	w.int(int64(cmd.Epoch))
+	each(w, cmd.Replicas, func(m *ReplicaMark) {
+		w.array(4)
+		w.bytes(m.Topic[:])
+		w.int(int64(m.Partition))
+		w.uint(uint64(m.Mark))
+		w.bool(m.Full)
+	})
+	w.uint(cmd.Number)
+}
+
+func (r *reader) markReplicasCommand(f *fields) Command {
+	cmd := &MarkReplicas{}
+	f.broker(&cmd.Broker)
+	f.brokerEpoch(&cmd.Epoch)
+	if f.next() {
+		cmd.Replicas = list(r, replicasMax, func(f *fields, m *ReplicaMark) {
+			f.ref(&m.ReplicaRef)
+			number(f, &m.Mark, 0, int64(MarkOffline))
+			f.bool(&m.Full)
+		})
+	}
+	f.uint(&cmd.Number)
 	return cmd
 }
 
@@ -380,6 +413,27 @@ func (r *reader) updateFeaturesCommand(f *fields) Command {
 }
 
 func (*DescribeQuorum) encode(w *writer) { w.command(CodeDescribeQuorum, 0) }
+
+func (cmd *AddVoter) encode(w *writer) {
+	w.voterKey(CodeAddVoter, cmd.Cluster, cmd.Broker, cmd.Directory)
+}
+
+func (cmd *RemoveVoter) encode(w *writer) {
+	w.voterKey(CodeRemoveVoter, cmd.Cluster, cmd.Broker, cmd.Directory)
+}
+
+func (w *writer) voterKey(code CommandCode, cluster ident.ClusterID, broker ident.BrokerID, directory ident.DirectoryID) {
+	w.command(code, 3)
+	w.string(string(cluster))
+	w.int(int64(broker))
+	w.bytes(directory[:])
+}
+
+func (f *fields) voterKey(cluster *ident.ClusterID, broker *ident.BrokerID, directory *ident.DirectoryID) {
+	f.string((*string)(cluster))
+	f.broker(broker)
+	f.id((*[16]byte)(directory))
+}
 
 func (cmd *Pull) encode(w *writer) {
 	w.command(CodePull, 7)

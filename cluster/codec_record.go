@@ -103,7 +103,11 @@ func (rec *TopicRecord) encode(w *writer) {
 
 func (rec *PartitionRecord) encode(w *writer) {
 	p := &rec.Partition
-	w.open(CodePartition, 17)
+	n := 19
+	if len(p.Full) > 0 {
+		n = 20
+	}
+	w.open(CodePartition, n)
 	w.bytes(rec.Topic[:])
 	w.int(int64(rec.Number))
 	w.brokers(p.Replicas)
@@ -121,10 +125,19 @@ func (rec *PartitionRecord) encode(w *writer) {
 	w.brokers(p.Unverified)
 	w.reports(p.Reports)
 	w.uint(uint64(p.Election))
+	w.brokers(p.Offline)
+	w.brokers(p.Damaged)
+	if len(p.Full) > 0 {
+		w.brokers(p.Full)
+	}
 }
 
 func (rec *PartitionChangeRecord) encode(w *writer) {
-	w.open(CodePartitionChange, 15)
+	n := 17
+	if rec.Full != nil {
+		n = 18
+	}
+	w.open(CodePartitionChange, n)
 	w.bytes(rec.Topic[:])
 	w.int(int64(rec.Number))
 	w.brokersOrNil(rec.ISR)
@@ -148,6 +161,11 @@ func (rec *PartitionChangeRecord) encode(w *writer) {
 		w.reports(rec.Reports)
 	}
 	w.uint(uint64(rec.Election))
+	w.brokersOrNil(rec.Offline)
+	w.brokersOrNil(rec.Damaged)
+	if rec.Full != nil {
+		w.brokers(rec.Full)
+	}
 }
 
 func (rec *RemoveTopicRecord) encode(w *writer) {
@@ -208,6 +226,8 @@ func (r *reader) record() Record {
 		rec = r.shutDownBroker(&f)
 	case CodeUnfenceBroker:
 		rec = r.unfenceBroker(&f)
+	case CodeForgetBroker:
+		rec = r.unregisterBroker(&f)
 	case CodeTopic:
 		rec = r.topic(&f)
 	case CodePartition:
@@ -372,6 +392,11 @@ func (r *reader) partition(f *fields) Record {
 	if f.next() {
 		p.Election = r.election()
 	}
+	for _, list := range []*[]ident.BrokerID{&p.Offline, &p.Damaged, &p.Full} {
+		if f.next() {
+			*list = r.brokers()
+		}
+	}
 	return rec
 }
 
@@ -418,6 +443,11 @@ func (r *reader) partitionChange(f *fields) Record {
 	}
 	if f.next() {
 		rec.Election = r.election()
+	}
+	for _, list := range []*[]ident.BrokerID{&rec.Offline, &rec.Damaged, &rec.Full} {
+		if f.next() {
+			*list = r.brokersOrNil()
+		}
 	}
 	return rec
 }

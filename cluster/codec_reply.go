@@ -65,10 +65,20 @@ func (r *reader) reply(code CommandCode, f *fields) ReplyBody {
 		return body
 	case CodeVerified:
 		return &VerifiedReply{}
+	case CodeMarkReplicas:
+		return &MarkReplicasReply{}
+	case CodeAddVoter:
+		return &AddVoterReply{}
+	case CodeRemoveVoter:
+		return &RemoveVoterReply{}
 	case CodeChangeISR:
 		return r.changeISRReply(f)
 	case CodeElectLeaders:
 		return r.electLeadersReply(f)
+	case CodeAlterReassignments:
+		return r.alterReassignmentsReply(f)
+	case CodeUnregister:
+		return &UnregisterBrokerReply{}
 	case CodeAllocateProducerIDs:
 		body := &AllocateProducerIDsReply{}
 		number(f, &body.First, 0, math.MaxInt64)
@@ -143,6 +153,8 @@ func (body *HeartbeatReply) encode(w *writer) {
 }
 
 func (*VerifiedReply) encode(w *writer) { w.answer(CodeVerified, 0) }
+
+func (*MarkReplicasReply) encode(w *writer) { w.answer(CodeMarkReplicas, 0) }
 
 // [[[topic, partition, error|nil, leader, leader epoch, partition epoch, [broker…]]…]]
 func (body *ChangeISRReply) encode(w *writer) {
@@ -409,6 +421,10 @@ func (body *DescribeQuorumReply) encode(w *writer) {
 	w.uint(uint64(body.LeaderNode))
 	w.voterStates(body.Observers)
 }
+
+func (*AddVoterReply) encode(w *writer) { w.answer(CodeAddVoter, 0) }
+
+func (*RemoveVoterReply) encode(w *writer) { w.answer(CodeRemoveVoter, 0) }
 
 func (w *writer) voterStates(states []VoterState) {
 	each(w, states, func(s *VoterState) {

@@ -1,6 +1,10 @@
 package cluster
 
 import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+
 	"github.com/troupe-broker/troupe/cluster/config"
 	"github.com/troupe-broker/troupe/wire/ident"
 )
@@ -23,8 +27,19 @@ type Ask struct {
 }
 
 // Start gives the machine its first turn: it publishes the image its snapshot holds, and a lone voter campaigns at once instead of waiting for an
-// election timeout. Exactly once, before any other command.
-type Start struct{}
+// election timeout. Exactly once, before any other command. Published is what the machine before this one published last, after a Reseat; nil: nothing.
+type Start struct{ Published *Image }
+
+// publish tells of the image, if it is a newer one than is published.
+func (s *Start) publish(m *Image, to *[]Committed) {
+	from := s.Published
+	if from == nil {
+		from = NewImage()
+	}
+	if m.index > from.index {
+		*to = append(*to, Committed{Image: m, Delta: diff(from, m)})
+	}
+}
 
 // Persisted says that the save with this id, and all before it, are on stable storage (or merely written, where Save.Sync was false).
 type Persisted struct{ Save uint64 }
@@ -56,10 +71,28 @@ type CreateTopics struct {
 	Entropy      uint64 // random; where placement starts, so that topics of one partition spread
 }
 
+// attemptAt is where in a topic's id the number of the attempt is that made it.
+const attemptAt = len(ident.TopicID{}) - 2
+
+// Again readies the command to be sent once more, when it is not known what came of it: each attempt has ids of its own. The one before may have made a topic
+// that was deleted since, and an id is never used twice. The others see by the rest of the id that it is the same command. The caller owns the command.
+func (c *CreateTopics) Again() {
+	c.Topics = slices.Clone(c.Topics) // who has the attempt before keeps it as it was
+	for i := range c.Topics {
+		number := c.Topics[i].ID[attemptAt:]
+		binary.BigEndian.PutUint16(number, binary.BigEndian.Uint16(number)+1)
+	}
+}
+
+// sameCommand tells whether two ids are of attempts of one command to make a topic of one name.
+func sameCommand(a, b ident.TopicID) bool {
+	return bytes.Equal(a[:attemptAt], b[:attemptAt])
+}
+
 // NewTopic is one topic to create.
 type NewTopic struct {
 	Name              string
-	ID                ident.TopicID // random, chosen by the shell; never zero, never used before
+	ID                ident.TopicID // random, chosen by the shell; never zero, never used before; see [CreateTopics.Again]
 	Partitions        int32         // -1: num.partitions, or what Assignment says
 	ReplicationFactor int16         // -1: default.replication.factor, or what Assignment says
 	Assignment        []Assignment  // manual placement; then both numbers above must be -1
@@ -163,11 +196,28 @@ type RegisterBroker struct {
 	Rack        string              // empty: none
 	Features    []FeatureRange      // what this build can serve
 
-	// CleanEpoch is the broker epoch that the clean marker of its last stop names, when the replicas named below are not all it says about them; 0: there
-	// is no such marker. If it is not the epoch of the broker's last run here, then the marker is of an older one and proves nothing.
+	// CleanEpoch is the broker epoch that the clean marker of its last stop names, when that is why replicas count as whole; 0: there is another reason, or
+	// none. If it is not the epoch of the broker's last run here, then the marker is of an older one and proves nothing.
 	CleanEpoch ident.BrokerEpoch
-	NotWhole   []ReplicaRef // replicas known to have lost records: they leave ISR and ELR at once
-	Unverified []ReplicaRef // replicas that may have: they cannot be elected until Verified says that they did not
+	// Held says what was found in the data directories at the start. A replica that is assigned to the broker and not named is lost, whatever became of its
+	// files: it leaves ISR and ELR at once. So is one that was found and is known to lack records, which is not named either.
+	Held []Held
+	// Runs are those that had the data directories before this one, as they say themselves. If the broker's last run here is none of them, then it had other
+	// directories, or these are of an earlier day, and nothing that was found in them is whole.
+	Runs []Incarnation
+}
+
+// Held is what a broker found in one of its data directories when it started.
+type Held struct {
+	Directory ident.DirectoryID
+	Topics    []HeldTopic
+}
+
+// HeldTopic is what it found of one topic, by partition numbers.
+type HeldTopic struct {
+	Topic      ident.TopicID
+	Whole      []int32 // replicas that have all they had
+	Unverified []int32 // replicas that may have: they cannot be elected until Verified says so
 }
 
 // ReplicaRef names a replica of the broker that speaks.
@@ -207,7 +257,10 @@ type ISRChange struct {
 	Partition      int32
 	LeaderEpoch    ident.LeaderEpoch
 	PartitionEpoch ident.PartitionEpoch // of the record it is based on
-	ISR            []Member             // the whole set wanted, the leader included
+	ISR            []Member             // the whole set wanted, the leader included; empty with Resign
+	// Resign asks for another leader instead, and names no set: whoever can takes over in a new leader epoch, and the one that resigns leaves the ISR. If
+	// nobody can, the answer is ELIGIBLE_LEADERS_NOT_AVAILABLE, nothing is written, and the leader goes on. Only its leader epoch has to be the present one.
+	Resign bool
 }
 
 // Member is a replica as its leader knows it: what it reported counts for this registration and this directory alone (KIP-903).
@@ -217,11 +270,42 @@ type Member struct {
 	Directory ident.DirectoryID
 }
 
+// MarkReplicas tells what has become of replicas of a broker that goes on living, as Kafka's heartbeats tell of offline log directories (KIP-858). A mark holds
+// until another takes its place, or the broker registers anew. Repeating it does no harm and writes nothing.
+type MarkReplicas struct {
+	Ask
+	Broker   ident.BrokerID
+	Epoch    ident.BrokerEpoch
+	Replicas []ReplicaMark
+	// Number counts the commands of this run from 1 on. One that was given up as unanswered may arrive after a newer one: the controller that heard that does
+	// not heed it. 0: an older build, which counts none.
+	Number uint64
+}
+
+// ReplicaMark is the state of one replica.
+type ReplicaMark struct {
+	ReplicaRef
+	Mark Mark
+	// Full: it serves, and nothing can be appended to it. It leads only where nobody else of the ISR can, and leaves the ISR where that commits without it.
+	// A controller of a cluster whose troupe.peer.version is below 2 does not heed it; a replica that is full when that is raised is not marked before it is told of again.
+	Full bool
+}
+
+// Mark says what has become of a replica.
+type Mark uint8
+
+// The marks.
+const (
+	MarkSound   Mark = 0 // it serves, and nothing of it is known to be damaged
+	MarkDamaged Mark = 1 // it serves, but not all its batches can be read: it leads only where nobody else of ISR and ELR can
+	MarkOffline Mark = 2 // it is out of service: it leaves the ISR, and cannot be elected
+)
+
 // ElectLeaders asks for elections (API 43).
 type ElectLeaders struct {
 	Ask
 	Unclean    bool           // take anybody where nobody eligible is there; else: the preferred leaders
-	All        bool           // all partitions; then only those whose leader changes are answered
+	All        bool           // all partitions; then those that need no election are left out of the answer
 	Partitions []PartitionRef // where All is not set
 }
 
@@ -270,6 +354,7 @@ type Heartbeat struct {
 	Arrived      ident.Instant // when the bytes arrived, not when the machine got to them: a slow controller fences nobody
 	WantFence    bool          // true until the broker's logs are ready to serve
 	WantShutdown bool          // controlled shutdown: move leaders away, then fence
+	Node         ident.NodeID  // by which an observer would be known as a voter; 0: the broker is a voter, or none yet
 }
 
 // AllocateProducerIDs takes the next block of producer ids for a broker.
@@ -302,10 +387,28 @@ const (
 	UnsafeDowngrade UpgradeKind = 3
 )
 
+// AddVoter gives a vote to a broker that follows as an observer (API 80, KIP-853). It is answered when the change is committed.
+type AddVoter struct {
+	Ask
+	Cluster   ident.ClusterID // empty: whichever it is
+	Broker    ident.BrokerID
+	Directory ident.DirectoryID
+}
+
+// RemoveVoter takes a vote away (API 81, KIP-853), that of a dead broker, too. It is answered when the change is committed.
+type RemoveVoter struct {
+	Ask
+	Cluster   ident.ClusterID // empty: whichever it is
+	Broker    ident.BrokerID
+	Directory ident.DirectoryID // of the voter: another one of the same broker is another voter
+}
+
 // DescribeQuorum asks for the state of the quorum (API 55). Only the leader knows it.
 type DescribeQuorum struct{ Ask }
 
 func (*Start) command()                   {}
+func (*AddVoter) command()                {}
+func (*RemoveVoter) command()             {}
 func (*Persisted) command()               {}
 func (*PersistFailed) command()           {}
 func (*Receive) command()                 {}
@@ -321,6 +424,7 @@ func (*Heartbeat) command()               {}
 func (*Verified) command()                {}
 func (*ChangeISR) command()               {}
 func (*ElectLeaders) command()            {}
+func (*MarkReplicas) command()            {}
 func (*GossipHint) command()              {}
 func (*LinkDown) command()                {}
 func (*Resign) command()                  {}

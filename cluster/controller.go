@@ -41,12 +41,15 @@ type Controller struct {
 	next    *Image     // image with everything proposed; next.index ≥ image.index
 	queue   []proposal // proposed and not committed: indexes image.index+1 … next.index
 	waiting []waiter   // replies held back, by index
+	// Of changes of the voters: the newest that was proposed, and the newest that was applied, or else all that was when this node became the controller.
+	changing, votersAt uint64
 
 	sessions map[ident.BrokerID]session  // of registered brokers; read by key only
 	since    ident.Instant               // when this node became the controller
 	checked  ident.Instant               // when sessions were last checked
 	voters   map[ident.NodeID]voterClock // when each voter answered; read by key only
 	balanced ident.Instant               // when leaders were last compared with the preferred ones
+	balances balancing
 
 	// Of every voter.
 	omens map[ident.BrokerID]omen // signs of death of registered brokers; read by key only
@@ -54,11 +57,15 @@ type Controller struct {
 
 	parked  []*Pull // of observers, until there is more to tell
 	serving served
+	unsafe  unsafeChange
+	recall  recall
+	seeds   []ident.BrokerID // whom gossip shows
 }
 
 // proposal is one batch on its way, already applied to the speculative image.
 type proposal struct {
 	index, term uint64
+	change      bool // of the voters
 	image       *Image
 	delta       *Delta
 }
@@ -97,6 +104,7 @@ func New(o Options) (*Controller, error) {
 		return nil, err
 	}
 	c.options.Durable = Durable{}
+	c.balances = balancingOf(config.Stack{Static: o.Static})
 	if !isVoter(m, o.Node) {
 		return nil, fmt.Errorf("TRP-4003: node %v is not among the voters of the raft log at index %d; a voter without its log is a new node", o.Node, m.index)
 	}
@@ -156,7 +164,7 @@ func (c *Controller) Leader() ident.BrokerID {
 func (c *Controller) Step(now Now, cmd Command, out *Out) {
 	switch cmd := cmd.(type) {
 	case *Start:
-		c.start(out)
+		c.start(cmd, out)
 	case *Persisted:
 		c.persisted(cmd, out)
 	case *PersistFailed:
@@ -183,16 +191,22 @@ func (c *Controller) Step(now Now, cmd Command, out *Out) {
 		c.ask(&cmd.Ask, out, func() decision { return c.heartbeat(now, cmd) })
 	case *Verified:
 		c.ask(&cmd.Ask, out, func() decision { return c.verified(cmd) })
+	case *MarkReplicas:
+		c.ask(&cmd.Ask, out, func() decision { return c.markReplicas(cmd) })
 	case *ChangeISR:
 		c.ask(&cmd.Ask, out, func() decision { return c.changeISR(cmd) })
 	case *ElectLeaders:
 		c.ask(&cmd.Ask, out, func() decision { return c.electLeaders(cmd) })
+	case *AlterReassignments:
+		c.ask(&cmd.Ask, out, func() decision { return c.alterReassignments(cmd) })
+	case *UnregisterBroker:
+		c.ask(&cmd.Ask, out, func() decision { return c.unregisterBroker(now, cmd) })
 	case *Pull:
 		c.pull(cmd, out)
 	case *GossipHint:
 		c.gossipHint(cmd)
 	case *Resign:
-		c.resign()
+		c.resign(now)
 	case *LinkDown:
 		c.linkDown(now, cmd, out)
 	case *AllocateProducerIDs:
@@ -201,6 +215,14 @@ func (c *Controller) Step(now Now, cmd Command, out *Out) {
 		c.ask(&cmd.Ask, out, func() decision { return c.updateFeatures(cmd) })
 	case *DescribeQuorum:
 		c.ask(&cmd.Ask, out, func() decision { return c.describeQuorum(now) })
+	case *AddVoter:
+		c.ask(&cmd.Ask, out, func() decision { return c.addVoter(now, cmd) })
+	case *RemoveVoter:
+		c.ask(&cmd.Ask, out, func() decision { return c.removeVoter(now, cmd) })
+	case *Pulled:
+		c.recalled(now, cmd, out)
+	case *Seeds:
+		c.seeds = cmd.Voters
 	default:
 		panic(fmt.Sprintf("cluster: no rule for a %T", cmd))
 	}
@@ -219,16 +241,17 @@ func (c *Controller) Tick(now Now, out *Out) {
 	c.balance(now, out)
 	c.dropOmens(now)
 	c.tickPulls(now, out)
+	c.tickRecall(now, out)
 	c.pump(now, out)
 }
 
 // start publishes the image of the snapshot, and lets a lone voter campaign at once.
-func (c *Controller) start(out *Out) {
+func (c *Controller) start(cmd *Start, out *Out) {
 	if c.started {
 		panic("cluster: started twice")
 	}
 	c.started = true
-	out.Commit = append(out.Commit, Committed{Image: c.image, Delta: diff(NewImage(), c.image)})
+	cmd.publish(c.image, &out.Commit)
 	if len(c.image.voters) == 1 {
 		c.campaign(out)
 	}
@@ -253,6 +276,7 @@ func (c *Controller) fail(out *Out, reason string) {
 // decision is what a command led to: records to propose with the reply to hold back until they are committed, or a refusal.
 type decision struct {
 	records []Record
+	change  *pb.ConfChangeV2 // of the voters, with the records
 	body    ReplyBody
 	err     *Error
 	read    bool // the reply rests on nothing that was proposed: it may leave at once
@@ -274,7 +298,7 @@ func (c *Controller) ask(a *Ask, out *Out, decide func() decision) {
 		return
 	}
 	if len(d.records) > 0 {
-		if err := c.propose(d.records); err != nil {
+		if err := c.proposeChange(d.records, d.change); err != nil {
 			out.Reply = append(out.Reply, Reply{Request: a.Request, Err: err})
 			return
 		}
@@ -301,14 +325,30 @@ func (c *Controller) notController() *Error {
 }
 
 // propose makes one entry of the records and applies it to the speculative image. Only the leader appends to its log, so the entry's index is known.
-func (c *Controller) propose(records []Record) *Error {
+func (c *Controller) propose(records []Record) *Error { return c.proposeChange(records, nil) }
+
+// proposeChange is propose with what Raft has to know of the records: that they change the voters.
+func (c *Controller) proposeChange(records []Record, change *pb.ConfChangeV2) *Error {
 	data := EncodeBatch(records)
 	index := c.last + 1
 	image, delta, err := c.next.Apply(index, c.term, records)
 	if err != nil {
 		panic(fmt.Sprintf("cluster: the controller proposes what contradicts its own image: %v", err))
 	}
-	if err := c.rn.Propose(data); err != nil {
+	if change != nil {
+		change.Context = data
+		err := c.rn.ProposeConfChange(change)
+		if err == nil {
+			c.changing = index
+		}
+		return c.proposed(proposal{index: index, term: c.term, image: image, delta: delta, change: true}, err)
+	}
+	return c.proposed(proposal{index: index, term: c.term, image: image, delta: delta}, c.rn.Propose(data))
+}
+
+// proposed takes what Raft says to a proposal.
+func (c *Controller) proposed(p proposal, err error) *Error {
+	if err != nil {
 		if errors.Is(err, raft.ErrProposalDropped) && c.rn.BasicStatus().LeadTransferee != 0 {
 			return refuse(wire.NotController, "this controller is handing over to another; try again")
 		}
@@ -317,8 +357,8 @@ func (c *Controller) propose(records []Record) *Error {
 		}
 		panic(fmt.Sprintf("cluster: Raft refuses a proposal of its leader: %v", err))
 	}
-	c.queue = append(c.queue, proposal{index: index, term: c.term, image: image, delta: delta})
-	c.next, c.last = image, index
+	c.queue = append(c.queue, p)
+	c.next, c.last = p.image, p.index
 	return nil
 }
 

@@ -136,6 +136,11 @@ func TestOneVoterStartsFromNothingAndCreatesATopic(t *testing.T) {
 	if got := r.Body.(*CreateTopicsReply).Topics[0]; !reflect.DeepEqual(got, made) || l.c.Image().Index() != index {
 		t.Fatalf("the same command again: %+v at index %d", got, l.c.Image().Index())
 	}
+	create.Again()
+	r = l.ask(create, &create.Ask)
+	if got := r.Body.(*CreateTopicsReply).Topics[0]; !reflect.DeepEqual(got, made) || l.c.Image().Index() != index {
+		t.Fatalf("another attempt: %+v at index %d", got, l.c.Image().Index())
+	}
 	other := &CreateTopics{Topics: []NewTopic{{Name: "orders", ID: ident.TopicID{2}, Partitions: 3, ReplicationFactor: 1}}}
 	r = l.ask(other, &other.Ask)
 	if got := r.Body.(*CreateTopicsReply).Topics[0]; got.Err == nil || got.Err.Code != wire.TopicAlreadyExists {
@@ -159,5 +164,27 @@ func TestOneVoterStartsFromNothingAndCreatesATopic(t *testing.T) {
 	topic, _ = l.c.Image().Topic("orders")
 	if p := topic.Partitions[0]; p.Leader != 1 || p.LeaderEpoch != 2 {
 		t.Fatalf("after the restart: %+v", p)
+	}
+}
+
+// TestACommandThatIsSentAgainUsesNoIDTwice has the answer to a CreateTopics be lost, and somebody delete the topic before it is sent once more: what is made then is
+// another topic.
+func TestACommandThatIsSentAgainUsesNoIDTwice(t *testing.T) {
+	l := startLone(t, diskOf(loneGenesis(t)), Options{})
+	l.register(1)
+	create := &CreateTopics{Topics: []NewTopic{{Name: "orders", ID: ident.TopicID{1, 15: 255}, Partitions: 1, ReplicationFactor: 1}}}
+	sent := create.Topics
+	made := l.ask(create, &create.Ask).Body.(*CreateTopicsReply).Topics[0]
+	remove := &DeleteTopics{Topics: []TopicRef{{Name: "orders"}}}
+	if got := l.ask(remove, &remove.Ask).Body.(*DeleteTopicsReply).Topics[0]; made.Err != nil || got.Err != nil {
+		t.Fatal(made.Err, got.Err)
+	}
+	create.Again()
+	again := l.ask(create, &create.Ask).Body.(*CreateTopicsReply).Topics[0]
+	if again.Err != nil || again.ID == made.ID {
+		t.Errorf("the id of a deleted topic is used again: %+v", again)
+	}
+	if topic, ok := l.c.Image().Topic("orders"); !ok || topic.ID != again.ID || sent[0].ID != made.ID {
+		t.Errorf("the image has %+v, and the first attempt was changed to %v", topic, sent[0].ID)
 	}
 }

@@ -61,8 +61,9 @@ type topicPlan struct {
 
 // create plans one topic.
 func (p *topicPlan) create(t NewTopic) (CreatedTopic, *Error) {
-	if old, ok := p.image.TopicByID(t.ID); ok && old.Name == t.Name && !t.ID.IsZero() {
+	if old, ok := p.image.Topic(t.Name); ok && !t.ID.IsZero() && sameCommand(old.ID, t.ID) {
 		// The same command again: its answer was lost with a controller, or with the connection to one.
+		t.ID = old.ID
 		stack := p.c.stack(p.image, t.Name)
 		return created(t, len(old.Partitions), len(old.Partitions[0].Replicas), stack), nil
 	}

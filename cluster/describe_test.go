@@ -54,6 +54,12 @@ func describeReply(r Reply) string {
 		if s := body.Snapshot; s != nil {
 			fmt.Fprintf(&b, ", snapshot at %d from %d to %d of %d", s.Index, s.Offset, s.Offset+int64(len(s.Data)), s.Total)
 		}
+	case *MarkReplicasReply:
+		b.WriteString("marked")
+	case *AddVoterReply:
+		b.WriteString("voter added")
+	case *RemoveVoterReply:
+		b.WriteString("voter removed")
 	case *VerifiedReply:
 		b.WriteString("verified")
 	case *ChangeISRReply:
@@ -64,6 +70,12 @@ func describeReply(r Reply) string {
 		for _, p := range body.Partitions {
 			line(fmt.Sprintf("%s-%d", p.Topic, p.Partition), p.Err, "elected")
 		}
+	case *AlterReassignmentsReply:
+		for _, p := range body.Partitions {
+			line(fmt.Sprintf("%s-%d", p.Topic, p.Partition), p.Err, "ok")
+		}
+	case *UnregisterBrokerReply:
+		b.WriteString("unregistered")
 	case *AllocateProducerIDsReply:
 		fmt.Fprintf(&b, "producer ids %d to %d", body.First, int64(body.First)+int64(body.Count)-1)
 	case *UpdateFeaturesReply:
@@ -106,6 +118,7 @@ var noteNames = map[NoteKind]string{
 	NoteElected: "elected", NoteDeposed: "deposed", NoteLeaderChanged: "leader changed", NoteRegistered: "registered", NoteFenced: "fenced",
 	NoteUnfenced: "unfenced", NoteElection: "leaders moved", NoteUnclean: "unclean election", NotePossibleLoss: "possible loss", NoteSnapshot: "snapshot", NoteRestored: "restored",
 	NoteSilent: "silent", NoteDropped: "dropped", NoteFailed: "failed", NoteRaft: "raft",
+	NoteVoters: "voters", NotePromoted: "promoted", NoteRetired: "retired",
 }
 
 // describeNote leaves out terms: elections are random.
@@ -119,7 +132,7 @@ func describeNote(n Note) string {
 		out += fmt.Sprintf(" count=%d index=%d", n.Count, n.Index)
 	case NoteUnclean, NotePossibleLoss:
 		out += fmt.Sprintf(" %s-%d to broker %d", n.Topic, n.Partition, n.Broker)
-	case NoteSnapshot, NoteRestored:
+	case NoteSnapshot, NoteRestored, NoteVoters, NotePromoted, NoteRetired:
 		out += fmt.Sprintf(" index=%d", n.Index)
 	case NoteLeaderChanged:
 		out += fmt.Sprintf(" node=%d", n.Node)
@@ -144,7 +157,7 @@ func describePartition(p *Partition) string {
 	for _, l := range []struct {
 		name string
 		list []ident.BrokerID
-	}{{"elr", p.ELR}, {"known", p.LastKnownELR}, {"unverified", p.Unverified}, {"adding", p.Adding}} {
+	}{{"elr", p.ELR}, {"known", p.LastKnownELR}, {"unverified", p.Unverified}, {"adding", p.Adding}, {"removing", p.Removing}, {"offline", p.Offline}, {"damaged", p.Damaged}, {"full", p.Full}} {
 		if len(l.list) > 0 {
 			out += fmt.Sprintf(" %s=%v", l.name, l.list)
 		}
@@ -174,6 +187,10 @@ func describeDelta(d *Delta) string {
 		fmt.Fprintf(&b, " partition %s-%d: %s\n", p.Topic.Name, p.Partition, describePartition(p.To))
 	}
 	for _, br := range d.Brokers {
+		if br.To == nil {
+			fmt.Fprintf(&b, "-broker %d\n", br.ID)
+			continue
+		}
 		fmt.Fprintf(&b, " broker %d epoch=%d fenced=%t leaving=%t\n", br.ID, br.To.Epoch, br.To.Fenced, br.To.ShuttingDown)
 	}
 	for _, r := range d.Configs {

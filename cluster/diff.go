@@ -168,7 +168,7 @@ func (p *Partition) equal(o *Partition) bool {
 		slices.Equal(p.Replicas, o.Replicas) && slices.Equal(p.Directories, o.Directories) && slices.Equal(p.ISR, o.ISR) &&
 		slices.Equal(p.ELR, o.ELR) && slices.Equal(p.LastKnownELR, o.LastKnownELR) && slices.Equal(p.Adding, o.Adding) &&
 		slices.Equal(p.Removing, o.Removing) && p.MinISR == o.MinISR && slices.Equal(p.Unverified, o.Unverified) &&
-		slices.Equal(p.Reports, o.Reports) && p.Election == o.Election
+		slices.Equal(p.Reports, o.Reports) && p.Election == o.Election && slices.Equal(p.Offline, o.Offline) && slices.Equal(p.Damaged, o.Damaged) && slices.Equal(p.Full, o.Full)
 }
 
 // equal compares brokers by value.

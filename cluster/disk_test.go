@@ -27,7 +27,7 @@ func (d *disk) save(s Save) {
 		d.now.HardState = slices.Clone(s.HardState)
 	}
 	if s.Snapshot != nil {
-		d.now.Snapshot = &Snapshot{Index: s.Snapshot.Index, Term: s.Snapshot.Term, Data: slices.Clone(s.Snapshot.Data)}
+		d.now.Snapshot = &Snapshot{Index: s.Snapshot.Index, Term: s.Snapshot.Term, Data: slices.Clone(s.Snapshot.Bytes())}
 		if s.Reset {
 			d.now.Entries = nil
 		}

@@ -34,14 +34,14 @@ func (m *Image) live() func(ident.BrokerID) bool {
 // leave makes the changes that a broker's going away asks for: it leaves the ISRs, to the ELR where too few others remain, and somebody else leads.
 func (c *Controller) leave(m *Image, gone ident.BrokerID) []Record {
 	live := m.live()
-	s := situation{gone: gone, live: func(b ident.BrokerID) bool { return b != gone && live(b) }}
+	s := situation{led: c.led, gone: gone, live: func(b ident.BrokerID) bool { return b != gone && live(b) }}
 	return c.settleAll(m, s, func(p *Partition) bool { return p.Leader == gone || p.InSync(gone) })
 }
 
 // arrive makes the changes that a broker's coming back asks for: partitions without a leader may get one.
 func (c *Controller) arrive(m *Image, back ident.BrokerID) []Record {
 	live := m.live()
-	s := situation{gone: ident.NoBroker, live: func(b ident.BrokerID) bool { return b == back || live(b) }}
+	s := situation{led: c.led, gone: ident.NoBroker, live: func(b ident.BrokerID) bool { return b == back || live(b) }}
 	return c.settleAll(m, s, func(p *Partition) bool { return p.Leader == ident.NoBroker && p.HasReplica(back) })
 }
 
@@ -77,7 +77,7 @@ func appendChange(records []Record, t *Topic, number int32, to Partition) []Reco
 // back while nobody led, and some are known to be dead, the former controller's among them.
 func (c *Controller) reconcile(now Now, out *Out) {
 	c.settle = false
-	s := situation{gone: ident.NoBroker, live: c.next.live()}
+	s := situation{led: c.led, gone: ident.NoBroker, live: c.next.live()}
 	if records := append(c.settleAll(c.next, s, func(*Partition) bool { return true }), c.raiseInternal(c.next)...); len(records) > 0 {
 		if err := c.propose(records); err != nil {
 			out.Note = append(out.Note, Note{Kind: NoteDropped, Text: err.Message})
@@ -91,7 +91,7 @@ func (c *Controller) reconcile(now Now, out *Out) {
 // from then on may not be there; unclean elections that became allowed are held.
 func (c *Controller) consequences(before, after *Image, resources []config.Resource) []Record {
 	var records []Record
-	s := situation{gone: ident.NoBroker, live: after.live()}
+	s := situation{led: c.led, gone: ident.NoBroker, live: after.live()}
 	visit := func(t *Topic) {
 		if s.rules = c.rules(after, t.Name); s.rules == c.rules(before, t.Name) {
 			return

@@ -59,20 +59,27 @@ func (c *Controller) tickCampaign(out *Out) {
 	}
 	c.quick.left--
 	c.quick.tick++
-	if others := len(c.image.voters) - 1; c.quick.tick%others == c.turn() && st.RaftState != raft.StateCandidate {
+	others := max(len(c.image.voters)-1, 1) // the lost one may have been removed meanwhile
+	if c.quick.tick%others == c.turn() && st.RaftState != raft.StateCandidate && isVoter(c.image, c.options.Node) {
 		c.campaign(out)
 	}
 }
 
-// resign hands the lead over. Raft brings the other up to date first, and goes on with this one if that takes an election timeout.
-func (c *Controller) resign() {
+// resign hands the lead over to the voter that has most of the log, among those that answer, and rather to one whose broker does not stop as well. Raft brings
+// it up to date first, and goes on with this one if that takes an election timeout. Nobody answers: nothing happens.
+func (c *Controller) resign(now Now) {
 	if c.failed != "" || c.role != raft.StateLeader {
 		return
 	}
-	best, most := ident.NodeID(0), uint64(0)
+	best, most, stays := ident.NodeID(0), uint64(0), false
 	for _, v := range c.image.voters {
-		if match := c.matched(v.Node); v.Node != c.options.Node && match > most {
-			best, most = v.Node, match
+		if v.Node == c.options.Node || !c.answers(now, v.Node) {
+			continue
+		}
+		b, ok := c.image.Broker(v.Broker)
+		match, active := c.matched(v.Node), ok && b.active()
+		if best == 0 || active && !stays || active == stays && match > most {
+			best, most, stays = v.Node, match, active
 		}
 	}
 	if best != 0 {
@@ -80,10 +87,40 @@ func (c *Controller) resign() {
 	}
 }
 
+// HandingOver tells whether this controller has resigned and its successor is being brought up to date. It ends, with a successor or without, within an
+// election timeout.
+func (c *Controller) HandingOver() bool {
+	return c.failed == "" && c.role == raft.StateLeader && c.rn.BasicStatus().LeadTransferee != 0
+}
+
+// answers tells whether another voter answered within an election timeout. That it led shortly before is no answer.
+func (c *Controller) answers(now Now, node ident.NodeID) bool {
+	clock, ok := c.voters[node]
+	return ok && clock.fetched != ident.NoTimestamp && now.Mono-clock.heard <= c.electionTimeout()
+}
+
+// heardLeader notes that the leader spoke. A voter that follows remembers it of nobody else.
+func (c *Controller) heardLeader(now Now) {
+	clear(c.voters)
+	c.voters[c.leader] = voterClock{fetched: ident.NoTimestamp, caughtUp: ident.NoTimestamp, heard: now.Mono}
+}
+
+func (c *Controller) electionTimeout() ident.Instant {
+	return ident.Instant(int64(c.options.ElectionTicks)*c.options.TickMs) * millisecond
+}
+
 // inTouch tells whether a majority of the voters answered within an election timeout. A leader that was not is perhaps none any more, and extends nobody's
 // lease.
-func (c *Controller) inTouch(now Now) bool {
-	heard, bound := 0, ident.Instant(int64(c.options.ElectionTicks)*c.options.TickMs)*millisecond
+func (c *Controller) inTouch(now Now) bool { return c.heardWithin(now, c.electionTimeout()) }
+
+// inCloseTouch tells whether a majority answered of late. The broker that this controller lives in hears from it even when nobody else does, and whoever
+// succeeds it counts its silence from its last letter: it may be sure of nothing for longer than that.
+func (c *Controller) inCloseTouch(now Now) bool {
+	return c.heardWithin(now, ident.Instant(int64(2*c.options.HeartbeatTicks)*c.options.TickMs)*millisecond)
+}
+
+func (c *Controller) heardWithin(now Now, bound ident.Instant) bool {
+	heard := 0
 	for _, v := range c.image.voters {
 		if v.Node == c.options.Node || now.Mono-max(c.voters[v.Node].heard, c.since) <= bound {
 			heard++

@@ -119,6 +119,35 @@ func TestAControllerThatStopsHandsOver(t *testing.T) {
 	}
 }
 
+// TestNobodyHandsOverToTheDead: a voter that has all of the log may be dead, and one that answers may be about to stop, too.
+func TestNobodyHandsOverToTheDead(t *testing.T) {
+	for place := 1; place <= 2; place++ {
+		w, old := settledIn(t, 3, 6)
+		dead, other := w.node(1+(old.number+place-1)%3), w.node(1+(old.number+2-place)%3)
+		dead.stop(false)
+		w.ticks(2 * old.c.options.ElectionTicks)
+		old.step(&Resign{})
+		w.settle()
+		if now := w.controller(); now != other {
+			t.Fatalf("voter %d is dead, and %v follows %d", dead.number, now, old.number)
+		}
+
+		w, old = settledIn(t, 3, 6)
+		leaves, stays := w.node(dead.number), w.node(other.number)
+		cmd := &Heartbeat{Broker: ident.BrokerID(leaves.number), WantShutdown: true}
+		b, _ := old.c.Image().Broker(cmd.Broker)
+		cmd.Epoch = b.Epoch
+		if r := w.ask(old, &cmd.Ask, cmd); r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		old.step(&Resign{})
+		w.settle()
+		if now := w.controller(); now != stays {
+			t.Fatalf("voter %d stops, and %v follows %d", leaves.number, now, old.number)
+		}
+	}
+}
+
 // TestAControllerThatOnlySomeCannotReachStays: a refused connect on one voter's side deposes nobody who is alive.
 func TestAControllerThatOnlySomeCannotReachStays(t *testing.T) {
 	w, leader := settled(t, 3, 3)
@@ -171,6 +200,37 @@ func TestAControllerOutOfTouchAnswersNoHeartbeat(t *testing.T) {
 	}
 	if r := beat(); r.Err == nil || r.Err.Code != wire.NotController {
 		t.Fatalf("a deposed controller answers %s", describeReply(r))
+	}
+}
+
+// TestAControllerAnswersItselfWhileItIsHeard: its own broker is told sooner than the others that the majority is silent, since whoever succeeds counts that
+// broker's silence from the last letter.
+func TestAControllerAnswersItselfWhileItIsHeard(t *testing.T) {
+	w, leader := settled(t, 3, 4)
+	other := 1
+	if leader.number == other {
+		other = 2
+	}
+	beat := func(broker int) *Error {
+		b, _ := leader.c.Image().Broker(ident.BrokerID(broker))
+		hb := &Heartbeat{Broker: b.ID, Epoch: b.Epoch, Applied: leader.c.Image().Index(), Arrived: w.now.Mono}
+		return w.ask(leader, &hb.Ask, hb).Err
+	}
+	for range 20 {
+		w.ticks(1)
+		if err := beat(leader.number); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, o := range w.nodes {
+		w.cut[[2]int{leader.number, o.number}], w.cut[[2]int{o.number, leader.number}] = true, true
+	}
+	w.ticks(4)
+	if err := beat(leader.number); err == nil || err.Code != wire.NotController {
+		t.Errorf("its own heartbeat is answered %v", err)
+	}
+	if err := beat(other); err != nil {
+		t.Errorf("that of another broker is answered %v", err)
 	}
 }
 

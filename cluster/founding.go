@@ -15,15 +15,22 @@ import (
 // starts when all N have: so no voter can vote in two clusters. A directory promises once. After a restart it repeats what it promised, and nothing else;
 // only an operator releases it (troupe cluster forget-bootstrap), and only while Raft has not started.
 //
+// Two sources tell of others. What a broker announces on a link to it (Announced) is what counts for founding and joining. What gossip shows of it (Seen) may
+// be there earlier, or alone, where no link can be opened: it only holds a founding up. So no cluster is founded while a member of one is in sight by either,
+// nor while gossip shows another founder than those that were heard.
+//
 // The machine reads no clock: it decides when it hears something. What it says in FoundingOut.Waits is for the log, each time it changes.
 type Founding struct {
 	options FoundingOptions
-	peers   []Announcement // of others, by (broker, node)
-	promise *Promise       // made, or kept from an earlier run
-	synced  bool           // and on stable storage
+	sights  []sight     // of others, by (broker, node)
+	words   []Announced // of runs that gossip shows no more, oldest first; one of each broker's directory; they count for nothing
+	promise *Promise    // made, or kept from an earlier run
+	synced  bool        // and on stable storage
 	begun   bool
-	done    bool // founded or joined
+	address string // of this broker
+	done    bool   // founded or joined
 	waits   string
+	wrong   bool // while it waits: somebody has to do something
 }
 
 // FoundingOptions is everything a Founding is told at birth.
@@ -32,24 +39,12 @@ type FoundingOptions struct {
 	// ClusterID is a random name for a cluster that this broker may come to found.
 	ClusterID ident.ClusterID
 	Features  []FeatureLevel // finalised from the first record on, if this broker founds
+	Serves    []FeatureRange // what it can serve, if another does
 	// Join tells that the broker was told of others to join, Numbered that its id was given to it.
 	Join, Numbered bool
 	// Durable is the raft log of the directory; one that was never written: nothing is promised.
 	Durable Durable
 }
-
-// Announcement is what a broker tells all others until it belongs to a cluster, and after that so that those without one find it.
-type Announcement struct {
-	Broker    ident.BrokerID
-	Node      ident.NodeID
-	Directory ident.DirectoryID
-	Expect    int             // how many voters found the cluster (--bootstrap-expect); 0: this broker founds none
-	Cluster   ident.ClusterID // that it belongs to; empty: none
-	Promise   *Promise        // what it has promised, synced; nil: nothing
-}
-
-// voter is the announcer in the voter set of a promise.
-func (a *Announcement) voter() Voter { return Voter{a.Node, a.Broker, a.Directory} }
 
 // FoundingCommand is one input of a Founding. The set is closed.
 //
@@ -57,15 +52,32 @@ func (a *Announcement) voter() Voter { return Voter{a.Node, a.Broker, a.Director
 type FoundingCommand interface{ foundingCommand() }
 
 // Begin lets the machine decide, exactly once. What is known of others should be stepped before: who is in sight counts.
-type Begin struct{}
+type Begin struct {
+	Address string // of this broker's peer port, for people
+}
 
-// Announced is what another broker tells.
-type Announced struct{ Announcement }
+// Announced is what another broker tells on a link.
+type Announced struct {
+	Announcement
+	Run Incarnation // of the process that told it
+}
 
-// Gone says that a broker is out of sight: what it announced does not count any more.
+// Seen is what gossip shows of a run of a broker, from now on.
+type Seen struct {
+	Broker  ident.BrokerID
+	Node    ident.NodeID
+	Run     Incarnation
+	Address string // of its peer port, for people
+	Expect  int
+	Cluster ident.ClusterID // that it belongs to; empty: none
+}
+
+// Gone says that gossip does not show a run of a broker any more: neither what it announced nor what was seen of it counts, until gossip shows the same run
+// again or it announces itself again. Gossip may take a run for dead whose link stays open.
 type Gone struct {
 	Broker ident.BrokerID
 	Node   ident.NodeID
+	Run    Incarnation
 }
 
 // Promised says that FoundingOut.Promise is on stable storage.
@@ -73,6 +85,7 @@ type Promised struct{}
 
 func (*Begin) foundingCommand()     {}
 func (*Announced) foundingCommand() {}
+func (*Seen) foundingCommand()      {}
 func (*Gone) foundingCommand()      {}
 func (*Promised) foundingCommand()  {}
 
@@ -82,7 +95,8 @@ type FoundingOut struct {
 	Announce *Announcement   // 2. tell everybody, until there is another
 	Found    *Promise        // 3. all have promised: start Raft on the raft log that is there
 	Join     ident.ClusterID // 4. follow this cluster as an observer
-	Waits    string          // 5. what is being waited for, and what to do about it
+	Waits    string          // 5. what is being waited for, or why not any more, and what to do about it
+	Wrong    bool            // and that this does not pass by waiting: somebody has to do that
 }
 
 // NewFounding builds the machine. It fails for an N that founds nothing, or one that contradicts what else the broker was told.
@@ -123,43 +137,18 @@ func PromiseOf(d Durable) (p Promise, fresh bool, err error) {
 	return p, m.index == 1 && l.last() == 1 && l.hard.GetTerm() == 1 && l.hard.GetVote() == 0, nil
 }
 
-// Role is what a raft log makes of the broker that has it.
-type Role uint8
-
-const (
-	RoleNone     Role = iota // nothing was ever written: Founding
-	RoleFounder              // a promise, and Raft has not started on it: Founding
-	RoleVoter                // Controller
-	RoleObserver             // Observer
-)
-
-// RoleOf tells which machine goes on with a raft log. It fails when that is damaged or of a newer version.
-func RoleOf(d Durable, node ident.NodeID) (Role, error) {
-	if d.Snapshot == nil && d.HardState == nil && len(d.Entries) == 0 {
-		return RoleNone, nil
-	}
-	p, fresh, err := PromiseOf(d)
-	switch {
-	case err != nil:
-		return RoleNone, err
-	case !slices.ContainsFunc(p.Voters, func(v Voter) bool { return v.Node == node }):
-		return RoleObserver, nil
-	case fresh:
-		return RoleFounder, nil
-	}
-	return RoleVoter, nil
-}
-
 // Step carries out one command and appends what must be done to out.
 func (f *Founding) Step(cmd FoundingCommand, out *FoundingOut) {
 	switch cmd := cmd.(type) {
 	case *Begin:
-		f.begun = true
+		f.begun, f.address = true, cmd.Address
 		f.announce(out)
 	case *Announced:
-		f.hear(cmd.Announcement)
+		f.hear(cmd)
+	case *Seen:
+		f.see(cmd)
 	case *Gone:
-		f.peers = slices.DeleteFunc(f.peers, func(a Announcement) bool { return a.Broker == cmd.Broker && a.Node == cmd.Node })
+		f.lose(cmd)
 	case *Promised:
 		if f.promise != nil && !f.synced {
 			f.synced = true
@@ -187,31 +176,10 @@ func (f *Founding) announce(out *FoundingOut) {
 	out.Announce = &a
 }
 
-// peersMax bounds what strangers can make this broker remember.
-const peersMax = 256
-
-// hear keeps the newest word of each broker.
-func (f *Founding) hear(a Announcement) {
-	if a.Node == f.options.Self.Node {
-		return // our own, come back
-	}
-	i, found := slices.BinarySearchFunc(f.peers, a, func(x, y Announcement) int {
-		if x.Broker != y.Broker {
-			return int(x.Broker) - int(y.Broker)
-		}
-		return compareUint(uint64(x.Node), uint64(y.Node))
-	})
-	switch {
-	case found:
-		f.peers[i] = a
-	case len(f.peers) < peersMax:
-		f.peers = slices.Insert(f.peers, i, a)
-	}
-}
-
 // decide does what can be done now.
 func (f *Founding) decide(out *FoundingOut) {
 	var why string
+	f.wrong = false
 	switch {
 	case f.promise != nil && !f.synced:
 		why = "waiting for the disk to keep the promise"
@@ -221,20 +189,15 @@ func (f *Founding) decide(out *FoundingOut) {
 		why = f.look(out)
 	}
 	if why != "" && why != f.waits {
-		out.Waits = why
+		out.Waits, out.Wrong = why, f.wrong
 	}
 	f.waits = why
 }
 
-// clusters lists the clusters in sight.
-func (f *Founding) clusters() []ident.ClusterID {
-	var out []ident.ClusterID
-	for i := range f.peers {
-		if c := f.peers[i].Cluster; c != "" && !slices.Contains(out, c) {
-			out = append(out, c)
-		}
-	}
-	return out
+// amiss marks a reason to wait that somebody has to end.
+func (f *Founding) amiss(format string, args ...any) string {
+	f.wrong = true
+	return fmt.Sprintf(format, args...)
 }
 
 // keep is what a broker does that has promised: it waits for the others of its promise, and for nothing else.
@@ -249,14 +212,16 @@ func (f *Founding) keep(out *FoundingOut) string {
 			missing = append(missing, trouble)
 		}
 	}
-	clusters := f.clusters()
-	if len(missing) == 0 || slices.Contains(clusters, p.ClusterID) { // a member has seen that all have promised
+	members := f.members()
+	started := slices.ContainsFunc(members, func(s *sight) bool { return s.heard() && s.Cluster == p.ClusterID }) // a member has seen that all have promised
+	if len(missing) == 0 || started {
 		f.done, out.Found = true, p
 		return ""
 	}
-	why := fmt.Sprintf("cluster %s is promised; waiting for %s", p.ClusterID, strings.Join(missing, ", "))
-	if len(clusters) > 0 {
-		why += fmt.Sprintf("; cluster %s is in sight, and this directory is promised to another: if it should join that one, stop this broker and run troupe cluster forget-bootstrap", clusters[0])
+	why := fmt.Sprintf("cluster %s is promised; waiting for %s", p.ClusterID, strings.Join(missing, " and for "))
+	if i := slices.IndexFunc(members, func(s *sight) bool { return s.cluster() != p.ClusterID }); i >= 0 {
+		why += f.amiss("; %s is a member of cluster %s, and this directory is promised to another: if it should join that one, stop this broker and run troupe cluster forget-bootstrap",
+			members[i], members[i].cluster())
 	}
 	return why
 }
@@ -264,15 +229,17 @@ func (f *Founding) keep(out *FoundingOut) string {
 // promisedBy tells whether a voter of our promise has promised it, else what is wrong with it.
 func (f *Founding) promisedBy(v Voter) (string, bool) {
 	trouble := fmt.Sprintf("broker %d, which is not in sight", v.Broker)
-	for i := range f.peers {
-		switch a := &f.peers[i]; {
-		case a.Broker != v.Broker:
-		case a.voter() != v:
-			trouble = fmt.Sprintf("broker %d with its directory of that time; it has another one now: if that is for good, run troupe cluster forget-bootstrap on every broker that promised", v.Broker)
-		case a.Promise == nil:
-			trouble = fmt.Sprintf("broker %d to promise it, too", v.Broker)
-		case !a.Promise.equal(f.promise):
-			trouble = fmt.Sprintf("broker %d, which is promised to cluster %s: run troupe cluster forget-bootstrap on one side", v.Broker, a.Promise.ClusterID)
+	for i := range f.sights {
+		switch s := &f.sights[i]; {
+		case s.Broker != v.Broker:
+		case !s.heard():
+			trouble = fmt.Sprintf("a connection to %s", s)
+		case s.voter() != v:
+			trouble = f.amiss("broker %d with its directory of that time; it has another one now: if that is for good, run troupe cluster forget-bootstrap on every broker that promised", v.Broker)
+		case s.Promise == nil:
+			trouble = fmt.Sprintf("%s to promise it, too", s)
+		case !s.Promise.equal(f.promise):
+			trouble = f.amiss("%s, which is promised to cluster %s: run troupe cluster forget-bootstrap on one side", s, s.Promise.ClusterID)
 		default:
 			return "", true
 		}
@@ -288,57 +255,123 @@ func (p *Promise) equal(o *Promise) bool {
 // look is what a broker does that has promised nothing.
 func (f *Founding) look(out *FoundingOut) string {
 	self := &f.options.Self
-	clusters := f.clusters()
-	switch {
-	case len(clusters) > 1:
-		return fmt.Sprintf("clusters %v are in sight; waiting until it is one: give --join addresses of one cluster", clusters)
-	case len(clusters) == 1:
-		f.done, out.Join = true, clusters[0]
-		return ""
-	case self.Expect == 0:
+	if s := f.double(); s != nil && s.Node == self.Node {
+		return fmt.Sprintf("gossip shows %s with this broker's id and directory: an earlier run, which it will soon forget, or a copy; waiting until it is gone", s)
+	} else if s != nil {
+		return f.amiss("two brokers are number %d, this one%s and %s: give each its own --broker-id", self.Broker, at(f.address), s)
+	}
+	if members := f.members(); len(members) > 0 {
+		return f.join(members, out)
+	}
+	if self.Expect == 0 {
 		return "no cluster is in sight and --bootstrap-expect is not given: this broker founds none, it waits for one to join"
 	}
 	if p := f.proposed(); p != nil {
+		for _, l := range p.Features {
+			if !serves(f.options.Serves, l.Name, l.Level) {
+				return f.amiss("cluster %s is proposed with %s level %d, which this build does not serve: start founders of one build", p.ClusterID, l.Name, l.Level)
+			}
+		}
 		f.make(p, out)
 		return "waiting for the disk to keep the promise"
 	}
-	founders := []Announcement{*self}
-	for i := range f.peers {
-		a := &f.peers[i]
-		switch {
-		case a.Promise != nil:
-			return fmt.Sprintf("broker %d has promised cluster %s to others; waiting to join that", a.Broker, a.Promise.ClusterID)
-		case a.Expect == 0:
-		case a.Expect != self.Expect:
-			return fmt.Sprintf("broker %d expects %d founders, this one %d: start all with the same --bootstrap-expect", a.Broker, a.Expect, self.Expect)
-		case slices.ContainsFunc(founders, func(o Announcement) bool { return o.Broker == a.Broker }):
-			return fmt.Sprintf("two brokers are number %d: give each its own --broker-id", a.Broker)
-		default:
-			founders = append(founders, *a)
+	others, trouble := f.founders()
+	if trouble != "" {
+		return trouble
+	}
+	first, unheard := self.Broker, []string(nil)
+	for _, s := range others {
+		if first = min(first, s.Broker); !s.heard() {
+			unheard = append(unheard, s.String())
 		}
 	}
-	switch n := len(founders); {
+	switch n := len(others) + 1; {
 	case n < self.Expect:
-		return fmt.Sprintf("%d of %d founders are in sight; waiting for the others", n, self.Expect)
+		return fmt.Sprintf("%d of %d founders are in sight%s; waiting for the others", n, self.Expect, listed(others))
 	case n > self.Expect:
-		return fmt.Sprintf("%d brokers want to be among %d founders: start the others without --bootstrap-expect; they join", n, self.Expect)
-	}
-	slices.SortFunc(founders, func(a, b Announcement) int { return int(a.Broker) - int(b.Broker) })
-	if first := founders[0].Broker; first != self.Broker {
+		return f.amiss("%d brokers want to be among %d founders%s: start the others without --bootstrap-expect; they join", n, self.Expect, listed(others))
+	case len(unheard) > 0:
+		return fmt.Sprintf("all %d founders are in sight; waiting for a connection to %s", self.Expect, strings.Join(unheard, " and to "))
+	case first != self.Broker:
 		return fmt.Sprintf("all %d founders are in sight; waiting for broker %d, the lowest, to propose the cluster", self.Expect, first)
 	}
-	p := &Promise{ClusterID: f.options.ClusterID, Features: f.options.Features}
-	for i := range founders {
-		p.Voters = append(p.Voters, founders[i].voter())
+	p := &Promise{ClusterID: f.options.ClusterID, Features: f.options.Features, Voters: []Voter{self.voter()}}
+	for _, s := range others {
+		p.Voters = append(p.Voters, s.voter())
 	}
 	f.make(p, out)
 	return "waiting for the disk to keep the promise"
 }
 
+// double returns another process that is this broker; nil: there is none.
+func (f *Founding) double() *sight {
+	i := slices.IndexFunc(f.sights, func(s sight) bool { return s.Broker == f.options.Self.Broker })
+	if i < 0 {
+		return nil
+	}
+	return &f.sights[i]
+}
+
+// join enters the one cluster that is in sight, once a member of it has been heard.
+func (f *Founding) join(members []*sight, out *FoundingOut) string {
+	var heard *sight
+	for _, s := range members {
+		if other := members[0]; s.cluster() != other.cluster() {
+			return f.amiss("members of two clusters are in sight, %s of %s and %s of %s; waiting until it is one: give --join addresses of one cluster",
+				other, other.cluster(), s, s.cluster())
+		}
+		if heard == nil && s.heard() && s.Cluster != "" {
+			heard = s
+		}
+	}
+	if heard == nil {
+		return fmt.Sprintf("%s is a member of cluster %s; waiting for a connection to it, to join", members[0], members[0].cluster())
+	}
+	f.done, out.Join = true, heard.Cluster
+	why := fmt.Sprintf("%s is a member of cluster %s: joining it", heard, heard.Cluster)
+	if n := f.options.Self.Expect; n > 0 {
+		why += fmt.Sprintf(" in spite of --bootstrap-expect=%d, which founds no second one", n)
+	}
+	return why
+}
+
+// founders are the others that want to found a cluster with this broker, or what is wrong with them.
+func (f *Founding) founders() (others []*sight, trouble string) {
+	self := &f.options.Self
+	for i := range f.sights {
+		s := &f.sights[i]
+		switch n := s.expect(); {
+		case s.heard() && s.Promise != nil:
+			return nil, fmt.Sprintf("%s has promised cluster %s to others; waiting to join that", s, s.Promise.ClusterID)
+		case n == 0:
+		case n != self.Expect:
+			return nil, f.amiss("%s expects %d founders, this one %d: start all with the same --bootstrap-expect", s, n, self.Expect)
+		case len(others) > 0 && others[len(others)-1].Broker == s.Broker: // they are sorted
+			return nil, f.amiss("two brokers are number %d, %s and %s: give each its own --broker-id", s.Broker, others[len(others)-1], s)
+		default:
+			others = append(others, s)
+		}
+	}
+	return others, ""
+}
+
+// listed names who is in sight.
+func listed(others []*sight) string {
+	if len(others) == 0 {
+		return ""
+	}
+	names := make([]string, len(others))
+	for i, s := range others {
+		names[i] = s.String()
+	}
+	return " (this one, " + strings.Join(names, ", ") + ")"
+}
+
 // proposed returns the promise of another that names this broker, this directory and all; of several that of the lowest broker.
 func (f *Founding) proposed() *Promise {
-	for i := range f.peers {
-		if p := f.peers[i].Promise; p != nil && len(p.Voters) == f.options.Self.Expect && slices.Contains(p.Voters, f.options.Self.voter()) && slices.Contains(p.Voters, f.peers[i].voter()) {
+	for i := range f.sights {
+		s := &f.sights[i]
+		if p := s.Promise; s.heard() && p != nil && len(p.Voters) == f.options.Self.Expect && slices.Contains(p.Voters, f.options.Self.voter()) && slices.Contains(p.Voters, s.voter()) {
 			if _, err := Genesis(*p); err == nil {
 				return p
 			}
@@ -352,74 +385,4 @@ func (f *Founding) make(p *Promise, out *FoundingOut) {
 	own := Promise{ClusterID: p.ClusterID, Voters: slices.Clone(p.Voters), Features: slices.Clone(p.Features)}
 	slices.SortFunc(own.Voters, func(a, b Voter) int { return compareUint(uint64(a.Node), uint64(b.Node)) }) // as an image has them
 	f.promise, out.Promise = &own, &own
-}
-
-// announcementVersion is the version of what EncodeAnnouncement writes: [version, broker, node, directory, expect, cluster, promise|nil], a promise being
-// [cluster, [voter…], [[feature, level]…]]. It grows at its end.
-const announcementVersion = 1
-
-// EncodeAnnouncement writes an announcement, at most some 400 bytes.
-func EncodeAnnouncement(a Announcement) []byte {
-	w := newWriter()
-	w.array(7)
-	w.uint(announcementVersion)
-	w.int(int64(a.Broker))
-	w.uint(uint64(a.Node))
-	w.bytes(a.Directory[:])
-	w.int(int64(a.Expect))
-	w.string(string(a.Cluster))
-	if a.Promise == nil {
-		w.nil()
-		return w.buf.Bytes()
-	}
-	w.array(3)
-	w.string(string(a.Promise.ClusterID))
-	w.voters(a.Promise.Voters)
-	each(w, a.Promise.Features, func(f *FeatureLevel) {
-		w.array(2)
-		w.string(f.Name)
-		w.int(int64(f.Level))
-	})
-	return w.buf.Bytes()
-}
-
-// DecodeAnnouncement reads an announcement of anybody. Errors wrap ErrMalformed.
-func DecodeAnnouncement(b []byte) (Announcement, error) {
-	r := newReader(b)
-	f, a, version := r.fields(), Announcement{}, uint64(0)
-	f.uint(&version)
-	f.broker(&a.Broker)
-	f.uint((*uint64)(&a.Node))
-	f.id((*[16]byte)(&a.Directory))
-	if f.next() {
-		a.Expect = int(r.ranged(0, peersMax))
-	}
-	f.string((*string)(&a.Cluster))
-	if f.next() && !r.null() {
-		a.Promise = r.promise()
-	}
-	f.close()
-	if r.err == nil && (r.left() > 0 || version == 0 || a.Node == 0 || a.Broker < 0) {
-		r.fail(fmt.Errorf("broker %d, node %v, version %d, %d bytes behind", a.Broker, a.Node, version, r.left()))
-	}
-	if r.err != nil {
-		return Announcement{}, r.err
-	}
-	return a, nil
-}
-
-func (r *reader) promise() *Promise {
-	f, p := r.fields(), &Promise{}
-	f.string((*string)(&p.ClusterID))
-	if f.next() {
-		p.Voters = r.voters()
-	}
-	if f.next() {
-		p.Features = list(r, detailsMax, func(f *fields, l *FeatureLevel) {
-			f.string(&l.Name)
-			number(f, &l.Level, 0, 1<<15-1)
-		})
-	}
-	f.close()
-	return p
 }

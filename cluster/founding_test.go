@@ -33,6 +33,8 @@ type guest struct {
 	pending *Promise
 	cluster ident.ClusterID // that it belongs to
 	founded *Promise
+	run     Incarnation
+	ghosts  []Gone // runs that are over, which gossip still shows
 	out     FoundingOut
 }
 
@@ -54,7 +56,7 @@ func (h *hall) admit(number, expect int, join bool) *guest {
 	v.Directory[1] = byte(len(h.guests))
 	g := &guest{hall: h, disk: diskOf(Durable{}), options: FoundingOptions{
 		Self:      Announcement{Broker: v.Broker, Node: v.Node, Directory: v.Directory, Expect: expect},
-		ClusterID: ident.ClusterID(fmt.Sprintf("c%d", number)), Features: []FeatureLevel{{PeerVersion, 1}}, Join: join, Numbered: true,
+		ClusterID: ident.ClusterID(fmt.Sprintf("c%d", number)), Features: []FeatureLevel{{PeerVersion, 1}}, Serves: []FeatureRange{{PeerVersion, 1, 2}}, Join: join, Numbered: true,
 	}}
 	h.guests = append(h.guests, g)
 	return g
@@ -68,6 +70,7 @@ func (g *guest) say(format string, args ...any) {
 func (g *guest) start(listens bool) {
 	g.hall.t.Helper()
 	g.up = true
+	g.run[0], g.run[1] = g.run[0]+1, byte(g.options.Self.Broker)
 	if g.cluster != "" {
 		return
 	}
@@ -87,15 +90,50 @@ func (g *guest) start(listens bool) {
 			}
 		}
 	}
-	g.step(&Begin{})
+	g.step(&Begin{Address: g.address()})
 }
 
 func (g *guest) stop() {
+	g.die()
+	g.bury()
+}
+
+// die ends a broker, and gossip has not noticed.
+func (g *guest) die() {
 	g.up, g.f, g.pending = false, nil, nil
 	g.disk.crash()
-	for _, o := range g.hall.guests {
-		if o.f != nil && o != g {
-			o.step(&Gone{Broker: g.options.Self.Broker, Node: g.options.Self.Node})
+	g.ghosts = append(g.ghosts, Gone{Broker: g.options.Self.Broker, Node: g.options.Self.Node, Run: g.run})
+}
+
+// bury lets gossip notice.
+func (g *guest) bury() {
+	for i := range g.ghosts {
+		for _, o := range g.hall.guests {
+			if o.f != nil {
+				o.step(&g.ghosts[i])
+			}
+		}
+	}
+	g.ghosts = nil
+}
+
+func (g *guest) address() string { return fmt.Sprintf("10.0.0.%d:9094", g.options.Self.Broker) }
+
+// show lets gossip show a broker to another.
+func (g *guest) show(to *guest) {
+	a := g.announcement()
+	if to.f != nil {
+		to.step(&Seen{Broker: a.Broker, Node: a.Node, Run: g.run, Address: g.address(), Expect: a.Expect, Cluster: a.Cluster})
+	}
+}
+
+// gossip lets gossip show everybody to everybody.
+func (h *hall) gossip() {
+	for _, from := range h.guests {
+		for _, to := range h.guests {
+			if from != to && from.up && to.up {
+				from.show(to)
+			}
 		}
 	}
 }
@@ -118,6 +156,9 @@ func (g *guest) step(cmd FoundingCommand) {
 		g.pending = out.Promise
 	}
 	if out.Waits != "" {
+		if out.Wrong {
+			out.Waits += " (!)"
+		}
 		g.say("%s", out.Waits)
 	}
 	if out.Promise != nil && !g.slow {
@@ -169,7 +210,7 @@ func (g *guest) tell(to *guest) {
 		g.hall.t.Fatalf("%+v arrives as %+v, %v", g.announcement(), a, err)
 	}
 	if to.f != nil {
-		to.step(&Announced{a})
+		to.step(&Announced{a, g.run})
 	}
 }
 
@@ -214,10 +255,28 @@ func TestFoundings(t *testing.T) {
 				if g == nil {
 					g = h.admit(n, number("expect", 0), td.HasArg("join"))
 				}
+				if td.HasArg("newer") {
+					g.options.Features, g.options.Serves = []FeatureLevel{{PeerVersion, 3}}, []FeatureRange{{PeerVersion, 1, 3}}
+				}
 				g.slow = td.HasArg("slow")
 				g.start(td.HasArg("listens"))
 			case "stop":
 				h.guest(number("broker", 1)).stop()
+			case "die": // gossip has not noticed
+				h.guest(number("broker", 1)).die()
+			case "bury":
+				h.guest(number("broker", 1)).bury()
+			case "remember": // gossip shows a broker its own earlier life
+				g := h.guest(number("broker", 1))
+				last := g.ghosts[len(g.ghosts)-1]
+				g.step(&Seen{Broker: last.Broker, Node: last.Node, Run: last.Run, Address: fmt.Sprintf("10.0.0.%d:9094", last.Broker), Expect: g.options.Self.Expect})
+			case "rumour": // gossip says to another that a broker is gone, which it is not: its links stay
+				g := h.guest(number("broker", 1))
+				h.guest(number("at", 1)).step(&Gone{Broker: g.options.Self.Broker, Node: g.options.Self.Node, Run: g.run})
+			case "tell": // it announces itself to one other
+				h.guest(number("broker", 1)).tell(h.guest(number("to", 1)))
+			case "gossip": // shows everybody to everybody, without a link
+				h.gossip()
 			case "sync":
 				h.guest(number("broker", 1)).sync()
 			case "forget":
@@ -293,7 +352,11 @@ func TestNoTwoClustersAreFounded(t *testing.T) {
 			a, b := h.guests[rng.Intn(n)], h.guests[rng.Intn(n)]
 			switch k := rng.Intn(12); {
 			case k == 0 && a.up:
-				a.stop()
+				a.die()
+			case k == 1 && !a.up:
+				a.bury()
+			case k == 4 && a != b && a.up && b.up:
+				a.show(b)
 			case k <= 2 && !a.up:
 				a.start(rng.Intn(2) == 0)
 			case k == 3:
@@ -311,6 +374,12 @@ func TestNoTwoClustersAreFounded(t *testing.T) {
 				g.start(false)
 			}
 		}
+		for _, g := range h.guests {
+			g.bury()
+		}
+		h.gossip()
+		h.talk(nil)
+		h.gossip()
 		h.talk(nil)
 		check()
 		members := 0
@@ -338,6 +407,109 @@ func TestNoTwoClustersAreFounded(t *testing.T) {
 	}
 	if ends["all are in"] == 0 || ends["nobody is"] == 0 || ends["founded"] == 0 {
 		t.Errorf("%v", ends)
+	}
+}
+
+// TestFoundersFindEachOtherAfterRumours: three founders are suspected by gossip, restart and lose links, in any order. As on links, a broker announces itself
+// when one opens and when its word changes, and not again. Once all are up, linked and shown, they have a cluster, with nothing said twice.
+func TestFoundersFindEachOtherAfterRumours(t *testing.T) {
+	rumours := 0
+	for seed := range int64(500) {
+		rng := rand.New(rand.NewSource(seed))
+		h := &hall{t: t}
+		for i := 1; i <= 3; i++ {
+			h.admit(i, 3, true).slow = rng.Intn(3) == 0
+		}
+		type link struct{ from, to *guest }
+		told := map[link]string{} // of the links that are open
+		open := func(from, to *guest) {
+			l := link{from, to}
+			if word := fmt.Sprintf("%x", EncodeAnnouncement(from.announcement())); from.up && to.up && told[l] != word {
+				told[l] = word
+				from.tell(to)
+			}
+		}
+		spread := func() {
+			for range 4 {
+				for _, from := range h.guests {
+					for _, to := range h.guests {
+						if _, ok := told[link{from, to}]; ok {
+							open(from, to)
+						}
+					}
+				}
+			}
+		}
+		for range 60 {
+			a, b := h.guests[rng.Intn(3)], h.guests[rng.Intn(3)]
+			switch k := rng.Intn(12); {
+			case !a.up && k < 6:
+				a.bury() // gossip knows of the next run only when it has met it: the order of the two is any
+				a.start(false)
+			case !a.up:
+				a.start(false)
+			case k == 0:
+				a.die()
+				for _, o := range h.guests {
+					delete(told, link{a, o})
+					delete(told, link{o, a})
+				}
+			case a == b || !b.up:
+			case k == 1:
+				delete(told, link{a, b})
+			case k <= 4 && b.f != nil: // dead, or left
+				rumours++
+				b.step(&Gone{Broker: a.options.Self.Broker, Node: a.options.Self.Node, Run: a.run})
+			case k <= 7:
+				a.show(b)
+			case k == 8:
+				a.sync()
+			default:
+				open(a, b)
+			}
+			spread()
+		}
+		for _, g := range h.guests {
+			if g.slow = false; g.pending != nil {
+				g.sync()
+			}
+			if !g.up {
+				g.start(false)
+			}
+			g.bury()
+		}
+		h.gossip()
+		for _, from := range h.guests {
+			for _, to := range h.guests {
+				if from != to {
+					open(from, to)
+				}
+			}
+		}
+		spread()
+		for _, g := range h.guests {
+			if g.cluster == "" {
+				t.Fatalf("seed %d: broker %d waits for ever:\n%s", seed, g.options.Self.Broker, h.b.String())
+			}
+		}
+	}
+	if rumours == 0 {
+		t.Error("nobody was suspected")
+	}
+}
+
+// TestStrangersThatComeAndGoAreForgotten: what is remembered of runs that are out of sight is bounded.
+func TestStrangersThatComeAndGoAreForgotten(t *testing.T) {
+	h := &hall{t: t}
+	g := h.admit(1, 3, true)
+	g.start(false)
+	for i := range 3 * sightsMax {
+		who := Announcement{Broker: 2, Node: ident.NodeID(1000 + i), Expect: 3}
+		g.step(&Announced{who, Incarnation{1}})
+		g.step(&Gone{Broker: who.Broker, Node: who.Node, Run: Incarnation{1}})
+	}
+	if len(g.f.sights) != 0 || len(g.f.words) != sightsMax {
+		t.Errorf("%d sights and %d words are left", len(g.f.sights), len(g.f.words))
 	}
 }
 
@@ -373,19 +545,8 @@ func TestAPromiseIsForgottenOnlyBeforeRaftHasStarted(t *testing.T) {
 	if p, fresh, err := PromiseOf(d.durable()); err != nil || !fresh || p.ClusterID != "c1" || !slices.Equal(p.Voters, []Voter{loneVoter}) {
 		t.Fatalf("%+v, fresh %t, %v", p, fresh, err)
 	}
-	for node, want := range map[ident.NodeID]Role{loneVoter.Node: RoleFounder, 99: RoleObserver} {
-		if role, err := RoleOf(d.durable(), node); err != nil || role != want {
-			t.Fatalf("node %v has role %d, %v", node, role, err)
-		}
-	}
 	startLone(t, d, Options{})
-	if role, err := RoleOf(d.durable(), loneVoter.Node); err != nil || role != RoleVoter {
-		t.Fatalf("role %d after the start, %v", role, err)
-	}
-	if role, err := RoleOf(Durable{}, 1); err != nil || role != RoleNone {
-		t.Fatalf("role %d without a log, %v", role, err)
-	}
-	if _, err := RoleOf(Durable{HardState: []byte{1}}, 1); !errors.Is(err, ErrDamaged) {
+	if _, _, err := PromiseOf(Durable{HardState: []byte{1}}); !errors.Is(err, ErrDamaged) {
 		t.Fatal(err)
 	}
 	if _, fresh, err := PromiseOf(d.durable()); err != nil || fresh {

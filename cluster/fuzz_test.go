@@ -28,12 +28,12 @@ func sampleRecords() []Record {
 		&PartitionRecord{Topic: id, Number: 0, Partition: Partition{
 			Replicas: []ident.BrokerID{1, 2, 3}, Directories: []ident.DirectoryID{{1}, {2}, {3}}, ISR: []ident.BrokerID{1, 2}, ELR: []ident.BrokerID{3},
 			Adding: []ident.BrokerID{3}, Removing: []ident.BrokerID{1}, Leader: 1, LeaderEpoch: 7, Epoch: 8, Strict: true,
-			MinISR: 2, Unverified: []ident.BrokerID{3}, LastKnownELR: []ident.BrokerID{3}, Reports: []Report{{Broker: 3, LastEpoch: 6, End: 100}}, Election: ElectionPossibleLoss,
+			MinISR: 2, Unverified: []ident.BrokerID{3}, LastKnownELR: []ident.BrokerID{3}, Reports: []Report{{Broker: 3, LastEpoch: 6, End: 100}}, Election: ElectionPossibleLoss, Offline: []ident.BrokerID{3}, Damaged: []ident.BrokerID{1}, Full: []ident.BrokerID{2},
 		}},
 		&PartitionChangeRecord{
 			Topic: id, Number: 0, ISR: []ident.BrokerID{}, ELR: []ident.BrokerID{1, 2}, LastKnownELR: []ident.BrokerID{3}, Leader: ident.NoBroker,
 			Mode: ModeCached, Replicas: []ident.BrokerID{3, 2, 1}, Directories: []ident.DirectoryID{{3}, {2}, {1}}, Adding: []ident.BrokerID{}, Removing: []ident.BrokerID{},
-			MinISR: 1, Unverified: []ident.BrokerID{}, Reports: []Report{}, Election: ElectionUnclean,
+			MinISR: 1, Unverified: []ident.BrokerID{}, Reports: []Report{}, Election: ElectionUnclean, Offline: []ident.BrokerID{}, Damaged: []ident.BrokerID{2}, Full: []ident.BrokerID{},
 		},
 		&PartitionChangeRecord{Topic: id, Number: 0, Leader: LeaderUnchanged, Mode: ModeStrict},
 		&ConfigRecord{Resource: topicResource("orders"), Name: "retention.ms", Value: &value},
@@ -41,6 +41,7 @@ func sampleRecords() []Record {
 		&FeatureLevelRecord{Name: PeerVersion, Level: 1},
 		&ProducerIDsRecord{Broker: 1, Epoch: 5, Next: 1000},
 		&RemoveTopicRecord{ID: id},
+		&UnregisterBrokerRecord{Broker: 1, Epoch: 5},
 	}
 }
 

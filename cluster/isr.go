@@ -82,16 +82,39 @@ func (c *Controller) changeOneISR(from ident.BrokerID, want *ISRChange) (ISRResu
 		result.Err = err
 		return result, nil
 	}
+	if want.Resign {
+		return c.replaceLeader(t, p, from, result)
+	}
 	if result.Err = c.ineligible(t, p, want); result.Err != nil {
 		result.Epoch++
 		return result, &PartitionChangeRecord{Topic: t.ID, Number: want.Partition, Leader: LeaderUnchanged}
 	}
-	to := settle(p, situation{rules: c.rules(c.next, t.Name), live: c.next.live(), gone: ident.NoBroker}, func(to *Partition) { to.propose(want.ISR) })
+	to := settle(p, situation{led: c.led, rules: c.rules(c.next, t.Name), live: c.next.live(), gone: ident.NoBroker}, func(to *Partition) { to.propose(want.ISR) })
 	rec, _ := changeOf(p, &to) // even one without a change ends the proposal
 	rec.Topic, rec.Number = t.ID, want.Partition
-	if result.ISR, result.Leader = to.ISR, to.Leader; to.Leader != p.Leader {
+	if result.ISR, result.Leader = to.ISR, to.Leader; risen(p, &to) {
 		result.LeaderEpoch++
 	}
+	result.Epoch++
+	return result, rec
+}
+
+// replaceLeader lets another member of the ISR, or of the ELR where there is none, take the place of a leader whose log does not get any further. The former leader
+// leaves the ISR, which it would hold up; it has what was committed, so it may be in the ELR. Where nobody can take its place it stays, nothing is written,
+// and the answer says so: the leader asks again, after pauses that grow.
+func (c *Controller) replaceLeader(t *Topic, p *Partition, from ident.BrokerID, result ISRResult) (ISRResult, *PartitionChangeRecord) {
+	live := c.next.live()
+	s := situation{led: c.led, rules: c.rules(c.next, t.Name), gone: from, live: func(b ident.BrokerID) bool { return b != from && live(b) }}
+	s.rules.unclean = false // a leader that waits for its disk has more than one that lacks records
+	to := settle(p, s, nil)
+	if to.Leader == ident.NoBroker {
+		result.Err = refuse(wire.EligibleLeadersNotAvailable, "%s-%d: broker %d cannot resign: no other member of ISR %v or ELR %v is there and verified; it goes on as leader", t.Name, result.Partition, from, p.ISR, p.ELR)
+		return result, nil
+	}
+	rec, _ := changeOf(p, &to)
+	rec.Topic, rec.Number = t.ID, result.Partition
+	result.ISR, result.Leader = to.ISR, to.Leader
+	result.LeaderEpoch++
 	result.Epoch++
 	return result, rec
 }
@@ -107,7 +130,7 @@ func (c *Controller) stale(t *Topic, p *Partition, from ident.BrokerID, want *IS
 		return false, refuse(wire.InvalidRequest, "%s-%d: broker %d leads, not broker %d", t.Name, want.Partition, p.Leader, from)
 	case want.PartitionEpoch > p.Epoch:
 		return false, refuse(wire.NotController, "%s-%d: partition epoch %d is newer than %d, which this controller knows", t.Name, want.Partition, want.PartitionEpoch, p.Epoch)
-	case want.PartitionEpoch == p.Epoch:
+	case want.PartitionEpoch == p.Epoch, want.Resign:
 		return false, nil
 	case sameMembers(p.ISR, want.ISR):
 		return true, nil
@@ -119,8 +142,8 @@ func sameMembers(isr []ident.BrokerID, members []Member) bool {
 	return len(isr) == len(members) && !slices.ContainsFunc(members, func(m Member) bool { return !slices.Contains(isr, m.Broker) })
 }
 
-// ineligible judges the members of a proposal: assigned, each once, the leader among them unless it resigns in favour of other members, and each the very replica that the leader has heard of, on a
-// broker that may be elected.
+// ineligible judges the members of a proposal: assigned, each once, the leader among them, and each the very replica that the leader has heard of, in service
+// on a broker that may be elected.
 func (c *Controller) ineligible(t *Topic, p *Partition, want *ISRChange) *Error {
 	led := false
 	for i, m := range want.ISR {
@@ -142,30 +165,25 @@ func (c *Controller) ineligible(t *Topic, p *Partition, want *ISRChange) *Error 
 			return refuse(wire.IneligibleReplica, "%s-%d: broker %d is fenced", t.Name, want.Partition, m.Broker)
 		case b.ShuttingDown:
 			return refuse(wire.IneligibleReplica, "%s-%d: broker %d is shutting down", t.Name, want.Partition, m.Broker)
+		case slices.Contains(p.Offline, m.Broker):
+			return refuse(wire.IneligibleReplica, "%s-%d: the replica of broker %d is offline", t.Name, want.Partition, m.Broker)
 		case len(p.Directories) > 0 && !p.Directories[at].IsZero() && p.Directories[at] != m.Directory:
 			return refuse(wire.IneligibleReplica, "%s-%d: broker %d keeps its replica in directory %v, not %v", t.Name, want.Partition, m.Broker, p.Directories[at], m.Directory)
 		}
 	}
-	if !led && slices.ContainsFunc(want.ISR, func(m Member) bool { return !p.InSync(m.Broker) || slices.Contains(p.Unverified, m.Broker) }) || len(want.ISR) == 0 {
-		return refuse(wire.InvalidRequest, "%s-%d: the leader %d is missing from the proposed ISR, and not all others could take its place", t.Name, want.Partition, p.Leader)
+	if !led {
+		return refuse(wire.InvalidRequest, "%s-%d: the leader %d is missing from the proposed ISR", t.Name, want.Partition, p.Leader)
 	}
 	return nil
 }
 
-// propose takes a leader's word for who is in sync. Whoever joins has everything, so it is verified; when all who are being added have joined, they are
-// replicas like the others (KIP-455: not before, KAFKA-15665).
+// propose takes a leader's word for who is in sync, and that it leads: what was before it is over. Whoever joins has everything, so it is verified.
 func (p *Partition) propose(members []Member) {
 	isr := make([]ident.BrokerID, len(members))
 	for i, m := range members {
 		isr[i] = m.Broker
 	}
 	elr := slices.DeleteFunc(append(slices.Clone(p.ELR), p.ISR...), func(b ident.BrokerID) bool { return slices.Contains(isr, b) })
-	p.ISR, p.ELR = isr, elr
-	if !p.InSync(p.Leader) {
-		p.Leader = ident.NoBroker // it resigns: its own log does not get any further
-	}
+	p.ISR, p.ELR, p.LastKnownELR = isr, elr, nil
 	p.Unverified = slices.DeleteFunc(slices.Clone(p.Unverified), func(b ident.BrokerID) bool { return slices.Contains(isr, b) })
-	if !slices.ContainsFunc(p.Adding, func(b ident.BrokerID) bool { return !slices.Contains(isr, b) }) {
-		p.Adding = nil
-	}
 }

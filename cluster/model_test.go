@@ -67,6 +67,11 @@ func (n *naive) fold(rec Record) bool {
 		n.brokers[rec.ID] = rec.Broker
 	case *FenceBrokerRecord:
 		return n.setFence(rec.Broker, rec.Epoch, true, rec.ShuttingDown)
+	case *UnregisterBrokerRecord:
+		if old, ok := n.brokers[rec.Broker]; !ok || old.Epoch != rec.Epoch {
+			return false
+		}
+		delete(n.brokers, rec.Broker)
 	case *ShutDownBrokerRecord:
 		return n.setFence(rec.Broker, rec.Epoch, false, true)
 	case *UnfenceBrokerRecord:
@@ -267,6 +272,9 @@ func randomRecord(rng *rand.Rand) Record {
 	case 10:
 		if rng.Intn(4) == 0 {
 			return &ShutDownBrokerRecord{Broker: b, Epoch: ident.BrokerEpoch(rng.Intn(20))}
+		}
+		if rng.Intn(4) == 0 {
+			return &UnregisterBrokerRecord{Broker: b, Epoch: ident.BrokerEpoch(rng.Intn(20))}
 		}
 		if rng.Intn(2) == 0 {
 			return &FenceBrokerRecord{Broker: b, Epoch: ident.BrokerEpoch(rng.Intn(20)), ShuttingDown: rng.Intn(2) == 0}

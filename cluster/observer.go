@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
@@ -19,14 +20,21 @@ type Observer struct {
 	image   *Image
 	saved   uint64
 	bytes   int64 // of entries since the last snapshot
-	failed  string
 
-	voters []ident.BrokerID // to ask, in order; from the image, before there is one from gossip
-	at     int              // which of them is being asked
+	// What this directory promised when it had a vote before; it keeps that.
+	term, vote uint64
+
+	failed string
+
+	voters []ident.BrokerID // to ask, in order: from the image, then from gossip
+	seeds  []ident.BrokerID // from gossip
+	at     int              // which of them is to be asked
+	to     ident.BrokerID   // who is being asked, or was last
+	no     int              // refusals in a row
 	asked  uint64           // id of the pull under way; 0: none
 	asks   uint64
 	since  ident.Instant // when it was sent
-	pause  ident.Instant // after a refusal: not before
+	pause  ident.Instant // after everybody has refused: not before
 
 	piece  *Snapshot // being received
 	total  int64     // bytes of the whole
@@ -36,6 +44,7 @@ type Observer struct {
 // ObserverOptions is everything an Observer is told at birth. Zero numbers take the defaults written beside them.
 type ObserverOptions struct {
 	Broker  ident.BrokerID
+	Node    ident.NodeID    // by which it would be a voter
 	Cluster ident.ClusterID // empty: the broker belongs to none yet
 	// Durable is what an earlier run kept; without a snapshot in it everything is pulled.
 	Durable Durable
@@ -69,13 +78,16 @@ func (o ObserverOptions) withDefaults() ObserverOptions {
 //sumtype:decl
 type ObserverCommand interface{ observerCommand() }
 
-// Start is the first command of an observer as well: it publishes the image that an earlier run kept.
+// Start is the first command of an observer as well: it publishes the image that an earlier run, or the voter before it, kept.
 func (*Start) observerCommand() {}
 
-// Seeds are brokers to ask while no image names the voters.
+// Seeds are brokers to ask while no image names the voters, and when none that it names answers. Some may be observers, who refuse.
 type Seeds struct{ Voters []ident.BrokerID }
 
 func (*Seeds) observerCommand() {}
+
+// A voter asks them when it doubts its vote.
+func (*Seeds) command() {}
 
 // Pulled is the answer to the pull of this id. One that is not awaited any more is ignored.
 type Pulled struct {
@@ -85,12 +97,16 @@ type Pulled struct {
 
 func (*Pulled) observerCommand() {}
 
+// A voter that doubts its vote pulls, too.
+func (*Pulled) command() {}
+
 // ObserverOut is what one step asks of the shell, in field order.
 type ObserverOut struct {
 	Persist []Save      // 1. in order; none has to be answered
 	Ask     *PullAsk    // 2. to send
 	Commit  []Committed // 3. new images, in order
 	Note    []Note      // 4. what happened
+	Reseat  *Reseat     // 5. this broker has a vote now: after this there is nothing more
 }
 
 // Reset empties the bundle and keeps its memory.
@@ -98,7 +114,7 @@ func (o *ObserverOut) Reset() {
 	clear(o.Persist)
 	clear(o.Commit)
 	clear(o.Note)
-	o.Persist, o.Ask, o.Commit, o.Note = o.Persist[:0], nil, o.Commit[:0], o.Note[:0]
+	o.Persist, o.Ask, o.Commit, o.Note, o.Reseat = o.Persist[:0], nil, o.Commit[:0], o.Note[:0], nil
 }
 
 // PullAsk is a pull to send to a voter's broker. One that was sent before is not awaited any more.
@@ -112,7 +128,7 @@ type PullAsk struct {
 // NewObserver builds an observer from what an earlier run kept. It fails when that is damaged, of a newer version or of another cluster.
 func NewObserver(o ObserverOptions) (*Observer, error) {
 	o = o.withDefaults()
-	c := &Observer{options: o, image: NewImage(), leader: ident.NoBroker, voters: o.Voters}
+	c := &Observer{options: o, image: NewImage(), leader: ident.NoBroker, voters: o.Voters, seeds: o.Voters}
 	if o.Durable.Snapshot != nil {
 		if err := c.load(o.Durable); err != nil {
 			return nil, err
@@ -125,17 +141,20 @@ func NewObserver(o ObserverOptions) (*Observer, error) {
 	return c, nil
 }
 
-// load replays what was kept. All of it was committed when it was written.
+// load replays what was kept and is known to be committed. A voter that was to become an observer may have kept more.
 func (c *Observer) load(d Durable) error {
 	kept := &raftLog{}
 	m, err := kept.load(d)
 	if err != nil {
 		return err
 	}
-	c.image = m
+	c.image, c.term, c.vote = m, kept.hard.GetTerm(), kept.hard.GetVote()
 	for _, e := range kept.ents {
 		if e.GetIndex() <= c.image.index {
 			continue
+		}
+		if e.GetIndex() > kept.hard.GetCommit() {
+			break
 		}
 		if c.image, _, err = replayEntry(c.image, e); err != nil {
 			return fmt.Errorf("metadata log index %d: %w", e.GetIndex(), err)
@@ -146,13 +165,7 @@ func (c *Observer) load(d Durable) error {
 
 // replayEntry applies one committed entry.
 func replayEntry(m *Image, e *pb.Entry) (*Image, *Delta, error) {
-	if e.GetType() != pb.EntryNormal {
-		return nil, nil, fmt.Errorf("%w: a %v entry", ErrNewerVersion, e.GetType())
-	}
-	if len(e.GetData()) == 0 {
-		return m.Apply(e.GetIndex(), e.GetTerm(), nil)
-	}
-	records, err := DecodeBatch(e.GetData())
+	records, err := recordsOf(e)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -169,13 +182,13 @@ func (c *Observer) Leader() ident.BrokerID { return c.leader }
 func (c *Observer) Step(now Now, cmd ObserverCommand, out *ObserverOut) {
 	switch cmd := cmd.(type) {
 	case *Start:
-		if c.image.index > 0 {
-			out.Commit = append(out.Commit, Committed{Image: c.image, Delta: diff(NewImage(), c.image)})
-		}
+		cmd.publish(c.image, &out.Commit)
 		c.learnVoters()
+		c.promote(out)
 	case *Seeds:
-		if len(c.image.voters) == 0 {
-			c.voters = cmd.Voters
+		if len(cmd.Voters) > 0 {
+			c.seeds = cmd.Voters
+			c.learnVoters()
 		}
 	case *Pulled:
 		if cmd.Pull == c.asked && c.asked != 0 {
@@ -192,7 +205,7 @@ func (c *Observer) Step(now Now, cmd ObserverCommand, out *ObserverOut) {
 func (c *Observer) Tick(now Now, out *ObserverOut) {
 	if c.asked != 0 && now.Mono-c.since > ident.Instant(c.options.SilenceMs)*millisecond {
 		c.asked = 0
-		out.Note = append(out.Note, Note{Kind: NoteSilent, Broker: c.voters[c.at%len(c.voters)]})
+		out.Note = append(out.Note, Note{Kind: NoteSilent, Broker: c.to})
 		c.at++
 	}
 	c.ask(now, out)
@@ -204,15 +217,15 @@ func (c *Observer) ask(now Now, out *ObserverOut) {
 		return
 	}
 	c.asks++
-	c.asked, c.since = c.asks, now.Mono
+	c.asked, c.since, c.to = c.asks, now.Mono, c.voters[c.at%len(c.voters)]
 	p := Pull{Broker: c.options.Broker, Cluster: c.options.Cluster, From: c.image.index + 1, Term: c.image.term, BytesMax: c.options.BytesMax}
 	if c.piece != nil {
 		p.SnapshotIndex, p.Offset = c.piece.Index, int64(len(c.piece.Data))
 	}
-	out.Ask = &PullAsk{ID: c.asked, To: c.voters[c.at%len(c.voters)], Pull: p, WaitMs: c.options.WaitMs}
+	out.Ask = &PullAsk{ID: c.asked, To: c.to, Pull: p, WaitMs: c.options.WaitMs}
 }
 
-// refusalMs is the pause after a refusal.
+// refusalMs is the pause when everybody has refused. A broker that joins a large cluster may have to ask many observers before it meets a voter.
 const refusalMs = 500
 
 // pulled takes in an answer.
@@ -230,25 +243,34 @@ func (c *Observer) pulled(now Now, reply *Reply, out *ObserverOut) {
 		c.leader = body.Leader
 		out.Note = append(out.Note, Note{Kind: NoteLeaderChanged, Broker: body.Leader, Term: body.Term})
 	}
+	before := c.no
+	if body.Leader == ident.NoBroker && len(body.Entries) == 0 && body.Snapshot == nil {
+		c.at++ // it may be cut off from the others, or have lost its vote without knowing
+	}
 	if body.Snapshot != nil {
 		c.takePiece(now, body.Snapshot, out)
-		return
+	} else {
+		c.piece = nil
+		c.takeEntries(now, body.Entries, out)
 	}
-	c.piece = nil
-	c.takeEntries(now, body.Entries, out)
+	if c.no == before {
+		c.no = 0
+	}
 }
 
 // dismiss turns to the next voter.
 func (c *Observer) dismiss(now Now, why string, out *ObserverOut) {
-	out.Note = append(out.Note, Note{Kind: NoteDropped, Broker: c.voters[c.at%len(c.voters)], Text: why})
+	out.Note = append(out.Note, Note{Kind: NoteDropped, Broker: c.to, Text: why})
 	c.piece = nil
 	c.at++
-	c.pause = now.Mono + refusalMs*millisecond
+	if c.no++; c.no >= len(c.voters) {
+		c.no, c.pause = 0, now.Mono+refusalMs*millisecond
+	}
 }
 
 // takeEntries replays committed entries.
 func (c *Observer) takeEntries(now Now, entries []Entry, out *ObserverOut) {
-	kept := 0
+	kept, others := 0, false
 	for _, e := range entries {
 		if e.Index != c.image.index+1 || e.Term < c.image.term {
 			c.dismiss(now, fmt.Sprintf("entry %d of term %d does not follow entry %d of term %d", e.Index, e.Term, c.image.index, c.image.term), out)
@@ -265,6 +287,7 @@ func (c *Observer) takeEntries(now Now, entries []Entry, out *ObserverOut) {
 			break
 		}
 		c.image = image
+		others = others || delta.Voters || len(delta.Brokers) > 0
 		c.bytes += int64(len(e.Data))
 		out.Commit = append(out.Commit, Committed{Image: image, Delta: delta})
 		kept++
@@ -272,17 +295,40 @@ func (c *Observer) takeEntries(now Now, entries []Entry, out *ObserverOut) {
 	if kept == 0 {
 		return
 	}
-	c.learnVoters()
-	c.save(Save{HardState: encodeHardState(c.image.term, 0, c.image.index), Entries: entries[:kept]}, out)
+	if others {
+		c.learnVoters()
+	}
+	c.save(Save{HardState: c.hard(), Entries: entries[:kept]}, out)
 	if c.bytes >= c.options.SnapshotBytes {
 		c.compact(out)
 	}
+	c.promote(out)
+}
+
+// hard is what is kept beside the image: how far it is, and what this directory promised as a voter.
+func (c *Observer) hard() []byte {
+	if c.image.term > c.term {
+		c.term, c.vote = c.image.term, 0
+	}
+	return encodeHardState(c.term, c.vote, c.image.index)
+}
+
+// promote ends the life of an observer that the image names as a voter. It was one that others counted on from the moment on that the change was committed:
+// so from here on it must forget nothing, and its snapshot is the first thing that it keeps as a voter.
+func (c *Observer) promote(out *ObserverOut) {
+	if c.failed != "" || !isVoter(c.image, c.options.Node) {
+		return
+	}
+	c.saved++
+	out.Reseat = reseat(c.saved, c.hard(), c.image, &out.Persist)
+	c.failed = "it has a vote now"
+	out.Note = append(out.Note, Note{Kind: NotePromoted, Node: c.options.Node, Broker: c.options.Broker, Index: c.image.index})
 }
 
 // compact keeps a snapshot in the place of the entries behind it.
 func (c *Observer) compact(out *ObserverOut) {
 	c.bytes = 0
-	c.save(Save{Snapshot: &Snapshot{Index: c.image.index, Term: c.image.term, Data: EncodeSnapshot(c.image)}, CompactTo: c.image.index, Sync: true}, out)
+	c.save(Save{Snapshot: &Snapshot{Index: c.image.index, Term: c.image.term, Image: c.image}, CompactTo: c.image.index, Sync: true}, out)
 }
 
 func (c *Observer) save(s Save, out *ObserverOut) {
@@ -330,26 +376,37 @@ func (c *Observer) takePiece(now Now, s *SnapshotPiece, out *ObserverOut) {
 	delta := diff(c.image, m)
 	c.image, c.bytes, c.options.Cluster = m, 0, m.clusterID
 	c.learnVoters()
-	c.save(Save{HardState: encodeHardState(m.term, 0, m.index), Snapshot: &Snapshot{Index: m.index, Term: m.term, Data: data}, CompactTo: m.index, Reset: true, Sync: true}, out)
+	c.save(Save{HardState: c.hard(), Snapshot: &Snapshot{Index: m.index, Term: m.term, Data: data}, CompactTo: m.index, Reset: true, Sync: true}, out)
 	out.Commit = append(out.Commit, Committed{Image: m, Delta: delta})
 	out.Note = append(out.Note, Note{Kind: NoteRestored, Broker: c.options.Broker, Index: m.index, Term: m.term})
+	c.promote(out)
 }
 
-// learnVoters asks whom the image names, going on with the one that is being asked.
+// learnVoters asks whom the image names, going on with the one that is being asked. The other brokers come behind them: all voters may have been replaced while
+// this broker was away.
 func (c *Observer) learnVoters() {
-	if len(c.image.voters) == 0 {
-		return
-	}
 	asking := ident.NoBroker
 	if len(c.voters) > 0 {
 		asking = c.voters[c.at%len(c.voters)]
 	}
-	c.voters, c.at = make([]ident.BrokerID, len(c.image.voters)), 0
-	for i, v := range c.image.voters {
-		c.voters[i] = v.Broker
-		if v.Broker == asking {
-			c.at = i
+	c.voters, c.at = nil, 0
+	add := func(b ident.BrokerID) {
+		if b == c.options.Broker || slices.Contains(c.voters, b) {
+			return
 		}
+		if b == asking {
+			c.at = len(c.voters)
+		}
+		c.voters = append(c.voters, b)
+	}
+	for _, v := range c.image.voters {
+		add(v.Broker)
+	}
+	for b := range c.image.Brokers() {
+		add(b.ID)
+	}
+	for _, b := range c.seeds {
+		add(b)
 	}
 }
 

@@ -22,6 +22,7 @@ type watcher struct {
 	out     ObserverOut
 	image   *Image
 	open    map[ident.RequestID]uint64 // pulls at voters
+	member  *member                    // it may become; nil: it has no part in the quorum
 	notes   []string
 }
 
@@ -78,12 +79,16 @@ func (x *watcher) carryOut() {
 		x.notes = append(x.notes, describeNote(n))
 	}
 	ask := x.out.Ask
+	if r := x.out.Reseat; r != nil {
+		x.member.promote(x.image)
+		return
+	}
 	x.out.Reset()
 	if ask == nil {
 		return
 	}
-	n := w.node(int(ask.To))
-	if n.c == nil || w.rng != nil && w.rng.Intn(100) < 5 {
+	n := w.home(ask.To)
+	if n == nil || n.c == nil || w.rng != nil && w.rng.Intn(100) < 5 {
 		return // lost
 	}
 	b, err := EncodeCommand(&ask.Pull)
@@ -340,7 +345,7 @@ func TestAnObserverOfAnotherClusterGetsNothing(t *testing.T) {
 	}
 }
 
-// TestAnObserverBelievesNoNonsense sends it what no voter sends: it says what was wrong, asks the next voter after a pause, and keeps what it has.
+// TestAnObserverBelievesNoNonsense sends it what no voter sends: it says what was wrong, asks the next voter, pauses when all were wrong, and keeps what it has.
 func TestAnObserverBelievesNoNonsense(t *testing.T) {
 	w := quiet(t, Options{})
 	good := EncodeSnapshot(w.await().c.Image())
@@ -371,13 +376,22 @@ func TestAnObserverBelievesNoNonsense(t *testing.T) {
 		first := out.Ask
 		out.Reset()
 		o.Step(Now{Mono: 2}, &Pulled{Pull: first.ID, Reply: c.reply}, &out)
-		if n := len(out.Note); n == 0 || out.Note[n-1].Kind != NoteDropped || !strings.Contains(out.Note[n-1].Text, c.says) || out.Ask != nil || len(out.Persist) > 0 || o.Image().Index() != 0 {
+		if n := len(out.Note); n == 0 || out.Note[n-1].Kind != NoteDropped || !strings.Contains(out.Note[n-1].Text, c.says) || len(out.Persist) > 0 || o.Image().Index() != 0 {
 			t.Errorf("%s: %+v", name, out)
 		}
+		second := out.Ask
+		if second == nil || second.To == first.To {
+			t.Fatalf("%s: then it asks %+v", name, second)
+		}
 		out.Reset()
-		o.Tick(Now{Mono: 501 * millisecond}, &out)
-		if out.Ask == nil || out.Ask.To == first.To {
-			t.Errorf("%s: then it asks %+v", name, out.Ask)
+		o.Step(Now{Mono: 2}, &Pulled{Pull: second.ID, Reply: c.reply}, &out)
+		if out.Ask != nil {
+			t.Errorf("%s: it asks on and on", name)
+		}
+		out.Reset()
+		o.Tick(Now{Mono: 503 * millisecond}, &out)
+		if out.Ask == nil || out.Ask.To != first.To {
+			t.Errorf("%s: in the end it asks %+v", name, out.Ask)
 		}
 	}
 }
@@ -397,5 +411,48 @@ func TestAnObserverStopsAtMetadataOfANewerVersion(t *testing.T) {
 	out.Reset()
 	if o.Tick(Now{Mono: 100_000 * millisecond}, &out); out.Ask != nil {
 		t.Fatal("it goes on behind an entry that it does not know")
+	}
+}
+
+// A broker that joins knows the members of the cluster and not who of them votes. It waited half a second after each that does not.
+func TestAnObserverAsksOnUntilAVoterAnswers(t *testing.T) {
+	o, err := NewObserver(ObserverOptions{Broker: 9, Cluster: "c", Voters: []ident.BrokerID{4, 5, 6, 7}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := Now{Mono: 1}
+	var asked []ident.BrokerID
+	refuse := Reply{Err: refuse(wire.NotController, "no vote")}
+	answer := func(out *ObserverOut, r Reply) {
+		for out.Ask != nil {
+			asked = append(asked, out.Ask.To)
+			id := out.Ask.ID
+			out.Reset()
+			if len(asked) > 20 {
+				t.Fatalf("it never pauses: %v", asked)
+			}
+			o.Step(now, &Pulled{Pull: id, Reply: r}, out)
+		}
+		out.Reset()
+	}
+	var out ObserverOut
+	o.Step(now, &Start{}, &out)
+	answer(&out, refuse)
+	if !slices.Equal(asked, []ident.BrokerID{4, 5, 6, 7}) {
+		t.Fatalf("asked are %v, and then it pauses", asked)
+	}
+	o.Tick(now, &out)
+	if out.Ask != nil {
+		t.Fatal("everybody has refused, and it asks on at once")
+	}
+	o.Step(now, &Seeds{Voters: []ident.BrokerID{1, 4}}, &out)
+	o.Step(now, &Seeds{}, &out) // nobody is shown for a moment: that is nobody to ask
+	now.Mono += refusalMs * millisecond
+	o.Tick(now, &out)
+	asked = nil
+	answer(&out, Reply{Body: &PullReply{Leader: 1, Term: 1, Entries: []Entry{{Index: 7, Term: 1}}}}) // an answer, and of no use
+	// 4 was to be asked next, and stays it.
+	if !slices.Equal(asked, []ident.BrokerID{4, 1}) {
+		t.Fatalf("asked are %v, and then it pauses", asked)
 	}
 }

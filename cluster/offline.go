@@ -21,11 +21,19 @@ func RecordsOf(e Entry) ([]Record, error) {
 	if err != nil {
 		return nil, err
 	}
+	return recordsOf(entry)
+}
+
+// recordsOf decodes the records of an entry.
+func recordsOf(e *pb.Entry) ([]Record, error) {
 	switch {
-	case entry.GetType() != pb.EntryNormal:
-		return nil, fmt.Errorf("%w: a %v entry", ErrNewerVersion, entry.GetType())
-	case len(entry.GetData()) == 0:
+	case e.GetType() == pb.EntryConfChangeV2:
+		_, records, err := decodeChange(e.GetData())
+		return records, err
+	case e.GetType() != pb.EntryNormal:
+		return nil, fmt.Errorf("%w: a %v entry", ErrNewerVersion, e.GetType())
+	case len(e.GetData()) == 0:
 		return nil, nil
 	}
-	return DecodeBatch(entry.GetData())
+	return DecodeBatch(e.GetData())
 }

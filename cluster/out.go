@@ -10,6 +10,8 @@ type Out struct {
 	Commit  []Committed // 3. new images, in order; published before any reply below leaves
 	Reply   []Reply     // 4. answers
 	Note    []Note      // 5. what happened
+	Ask     *PullAsk    // 6. to send: this voter doubts that it still is one; what comes back is stepped as Pulled
+	Reseat  *Reseat     // 7. the vote is gone: after this there is nothing more
 }
 
 // Reset empties the bundle and keeps its memory.
@@ -20,6 +22,7 @@ func (o *Out) Reset() {
 	clear(o.Reply)
 	clear(o.Note)
 	o.Persist, o.Send, o.Commit, o.Reply, o.Note = o.Persist[:0], o.Send[:0], o.Commit[:0], o.Reply[:0], o.Note[:0]
+	o.Ask, o.Reseat = nil, nil
 }
 
 // Entry is one entry of the raft log. Data is opaque outside this package.
@@ -31,7 +34,16 @@ type Entry struct {
 // Snapshot is the state of everything up to and including Index. Data is opaque outside this package.
 type Snapshot struct {
 	Index, Term uint64
-	Data        []byte
+	Data        []byte // nil: whoever saves it encodes Image, which takes some 10 ms for 10,000 partitions and is no business of a turn
+	Image       *Image // what Data says; it never changes
+}
+
+// Bytes returns Data, or encodes Image. It may be called by any goroutine.
+func (s *Snapshot) Bytes() []byte {
+	if s.Data == nil && s.Image != nil {
+		return EncodeSnapshot(s.Image)
+	}
+	return s.Data
 }
 
 // Durable is what a raft log holds: the newest hard state, the newest snapshot, and the entries after it, in order and without a gap.
@@ -87,6 +99,9 @@ const (
 	NoteDropped                           // a letter or entry could not be used; Text says why
 	NoteFailed                            // the raft log could not be written or read; the machine has stopped
 	NoteRaft                              // Raft itself warns
+	NoteVoters                            // from Index on there are Count voters; Text names them
+	NotePromoted                          // this broker has a vote from Index on
+	NoteRetired                           // this broker's vote was taken away at Index or before
 )
 
 // Note is one thing that happened, for logs, metrics and transcripts. Fields that do not apply are zero.

@@ -3,6 +3,7 @@ package cluster
 import (
 	"slices"
 
+	"github.com/troupe-broker/troupe/cluster/config"
 	"github.com/troupe-broker/troupe/wire"
 	"github.com/troupe-broker/troupe/wire/ident"
 )
@@ -11,23 +12,26 @@ import (
 // with the next tick.
 const electionsMax = 1000
 
-// preferred is the replica that should lead: the first. One that is still being added is none yet.
+// preferred is the replica that should lead: the first. One that is still being added is none yet, and one that is being removed none any more, unless there
+// are no others.
 func (p *Partition) preferred() ident.BrokerID {
-	for _, b := range p.Replicas {
-		if !slices.Contains(p.Adding, b) {
-			return b
-		}
+	old := except(p.Replicas, p.Adding)
+	if stay := except(old, p.Removing); len(stay) > 0 {
+		return stay[0]
+	}
+	if len(old) > 0 {
+		return old[0]
 	}
 	return ident.NoBroker
 }
 
-// prefer makes the preferred replica leader if it may be: in the ISR and on a live broker (KAFKA-9866: never another one).
-func (p *Partition) prefer(live func(ident.BrokerID) bool) (Partition, bool) {
+// prefer makes the preferred replica leader if it may be: sound, with room, in the ISR and on a live broker (KAFKA-9866: never another one).
+func (p *Partition) prefer(live func(ident.BrokerID) bool, led func(*Partition) bool) (Partition, bool) {
 	to, b := *p, p.preferred()
-	if p.Leader == ident.NoBroker || p.Leader == b || !p.InSync(b) || !live(b) {
+	if p.Leader == ident.NoBroker || p.Leader == b || !p.InSync(b) || !live(b) || slices.Contains(p.Damaged, b) || slices.Contains(p.Full, b) {
 		return to, false
 	}
-	to.Leader, to.Election = b, ElectionClean
+	to.Leader, to.Election, to.LastKnownELR = b, ElectionClean, p.couldLead(led)
 	return to, true
 }
 
@@ -37,12 +41,11 @@ func (c *Controller) balance(now Now, out *Out) {
 	if !c.active || c.settle {
 		return
 	}
-	stack := c.stack(c.next, "")
-	if now.Mono-c.balanced < ident.Instant(stack.BrokerInt("leader.imbalance.check.interval.seconds"))*1000*millisecond {
+	if now.Mono-c.balanced < c.balances.every {
 		return
 	}
 	records, more := c.raiseInternal(c.next), false
-	if stack.BrokerBool("auto.leader.rebalance.enable") {
+	if c.balances.leaders {
 		var moves []Record
 		moves, more = c.preferAll(c.next)
 		records = append(records, moves...)
@@ -58,12 +61,25 @@ func (c *Controller) balance(now Now, out *Out) {
 	}
 }
 
+// balancing is what this broker's own configuration says about it: these keys do not change while a broker runs, and every tick asks.
+type balancing struct {
+	every   ident.Instant
+	leaders bool // they are moved back
+}
+
+func balancingOf(s config.Stack) balancing {
+	return balancing{
+		every:   ident.Instant(s.BrokerInt("leader.imbalance.check.interval.seconds")) * 1000 * millisecond,
+		leaders: s.BrokerBool("auto.leader.rebalance.enable"),
+	}
+}
+
 // preferAll makes the records of one round, and tells whether there is work left.
 func (c *Controller) preferAll(m *Image) (records []Record, more bool) {
 	live := m.live()
 	for t := range m.Topics() {
 		for i, p := range t.Partitions {
-			to, moved := p.prefer(live)
+			to, moved := p.prefer(live, c.led)
 			if !moved {
 				continue
 			}
@@ -128,15 +144,15 @@ func (c *Controller) electOne(t *Topic, number int32, unclean bool, live func(id
 		if p.Leader != ident.NoBroker && p.Leader == p.preferred() {
 			return *p, refuse(wire.ElectionNotNeeded, "the preferred replica of %s-%d, on broker %d, leads already", t.Name, number, p.Leader)
 		}
-		if to, moved := p.prefer(live); moved {
+		if to, moved := p.prefer(live, c.led); moved {
 			return to, nil
 		}
-		return *p, refuse(wire.PreferredLeaderNotAvailable, "the preferred replica of %s-%d, on broker %d, is not in the ISR %v or its broker is not live", t.Name, number, p.preferred(), p.ISR)
+		return *p, refuse(wire.PreferredLeaderNotAvailable, "the preferred replica of %s-%d, on broker %d, is not in the ISR %v, or it is damaged or full, or its broker is not live", t.Name, number, p.preferred(), p.ISR)
 	}
 	if p.Leader != ident.NoBroker {
 		return *p, refuse(wire.ElectionNotNeeded, "%s-%d has a leader, broker %d", t.Name, number, p.Leader)
 	}
-	to := settle(p, situation{rules: c.rules(c.next, t.Name), live: live, gone: ident.NoBroker, unclean: true}, nil)
+	to := settle(p, situation{led: c.led, rules: c.rules(c.next, t.Name), live: live, gone: ident.NoBroker, unclean: true}, nil)
 	if to.Leader == ident.NoBroker {
 		return *p, refuse(wire.EligibleLeadersNotAvailable, "no replica of %s-%d is on a live broker and through its recovery", t.Name, number)
 	}

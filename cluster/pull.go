@@ -54,12 +54,7 @@ type served struct {
 
 // pull answers an observer, or parks it.
 func (c *Controller) pull(cmd *Pull, out *Out) {
-	if body, err := c.pulled(cmd); body != nil || err != nil {
-		reply := Reply{Request: cmd.Request, Err: err}
-		if err == nil {
-			reply.Body = body
-		}
-		out.Reply = append(out.Reply, reply)
+	if c.answerPull(cmd, out) {
 		return
 	}
 	for i, old := range c.parked {
@@ -72,32 +67,51 @@ func (c *Controller) pull(cmd *Pull, out *Out) {
 	c.parked = append(c.parked, cmd)
 }
 
+// answerPull answers an observer, unless it has to wait.
+func (c *Controller) answerPull(cmd *Pull, out *Out) bool {
+	body, err := c.pulled(cmd)
+	switch {
+	case err != nil:
+		out.Reply = append(out.Reply, Reply{Request: cmd.Request, Err: err})
+	case body != nil:
+		out.Reply = append(out.Reply, Reply{Request: cmd.Request, Body: body})
+	}
+	return err != nil || body != nil
+}
+
 // pulled looks for what an observer wants; nothing means that it has to wait.
 func (c *Controller) pulled(cmd *Pull) (*PullReply, *Error) {
 	switch {
 	case c.failed != "":
 		return nil, refuse(wire.NotController, "this voter has stopped: %s", c.failed)
+	case !isVoter(c.image, c.options.Node):
+		return nil, refuse(wire.NotController, "the vote of broker %d was taken away", c.options.Broker)
 	case cmd.Cluster != "" && cmd.Cluster != c.image.clusterID:
 		return nil, refuse(wire.InconsistentClusterID, "this is cluster %q, not %q", c.image.clusterID, cmd.Cluster)
 	case cmd.From == 0:
 		return nil, refuse(wire.InvalidRequest, "entries are numbered from 1")
-	case cmd.From > c.image.index:
+	case cmd.From > c.tellable():
 		return nil, nil // it has all, or this voter lags behind it
 	}
 	bytesMax := int64(min(max(cmd.BytesMax, 1), pullBytesMax))
 	reply := c.emptyPull()
 	if cmd.From <= c.log.base.GetIndex() || cmd.SnapshotIndex != 0 && c.serving.snapshot != nil && cmd.SnapshotIndex == c.serving.snapshot.Index {
-		reply.Snapshot = c.piece(cmd, bytesMax)
+		if reply.Snapshot = c.piece(cmd, bytesMax); reply.Snapshot == nil {
+			return nil, nil
+		}
 		return reply, nil
 	}
 	if before, err := c.log.Term(cmd.From - 1); cmd.Term != 0 && (err != nil || before != cmd.Term) {
 		return nil, refuse(wire.InconsistentClusterID, "entry %d has term %d here and term %d there: the two logs are of different histories", cmd.From-1, before, cmd.Term)
 	}
-	for i := cmd.From; i <= min(c.image.index, c.log.last()); i++ {
+	for i := cmd.From; i <= min(c.tellable(), c.log.last()); i++ {
 		e := encodeEntry(c.log.ents[i-c.log.base.GetIndex()-1])
 		if len(e.Data) > pullBytesMax {
 			if i == cmd.From {
-				reply.Snapshot = c.piece(cmd, bytesMax) // an entry comes whole or not at all; a snapshot that has it comes in pieces
+				// An entry comes whole or not at all; a snapshot that has it comes in pieces.
+				if reply.Snapshot = c.piece(cmd, bytesMax); reply.Snapshot == nil {
+					return nil, nil
+				}
 			}
 			break
 		}
@@ -110,16 +124,20 @@ func (c *Controller) pulled(cmd *Pull) (*PullReply, *Error) {
 }
 
 func (c *Controller) emptyPull() *PullReply {
-	return &PullReply{Committed: c.image.index, Leader: c.Leader(), Term: c.term}
+	return &PullReply{Committed: c.tellable(), Leader: c.Leader(), Term: c.term}
 }
 
-// piece cuts the part of a snapshot that an observer asks for. One that is not of the snapshot at hand begins with the first piece of the newest.
+// piece cuts the part of a snapshot that an observer asks for. One that is not of the snapshot at hand begins with the first piece of the newest; nil: that
+// cannot be told yet.
 func (c *Controller) piece(cmd *Pull, bytesMax int64) *SnapshotPiece {
 	s := c.serving.snapshot
 	offset := cmd.Offset
 	if s == nil || cmd.SnapshotIndex != s.Index {
 		offset = 0
 		if s == nil || s.Index < max(c.log.base.GetIndex(), cmd.From) {
+			if c.unsafe.index > 0 {
+				return nil // it would tell of a change that may be forgotten; the observer waits for the disk
+			}
 			s = &Snapshot{Index: c.image.index, Term: c.image.term, Data: EncodeSnapshot(c.image)}
 		}
 	}
@@ -135,11 +153,9 @@ func (c *Controller) piece(cmd *Pull, bytesMax int64) *SnapshotPiece {
 func (c *Controller) wakePulls(out *Out) {
 	kept := c.parked[:0]
 	for _, cmd := range c.parked {
-		if cmd.From > c.image.index && c.failed == "" {
+		if cmd.From > c.tellable() && c.failed == "" || !c.answerPull(cmd, out) {
 			kept = append(kept, cmd)
-			continue
 		}
-		c.pull(cmd, out)
 	}
 	clear(c.parked[len(kept):])
 	c.parked = kept

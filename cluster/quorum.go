@@ -23,7 +23,7 @@ func (c *Controller) describeQuorum(now Now) decision {
 		reply.Voters = append(reply.Voters, s)
 	}
 	for b := range c.image.Brokers() {
-		if slices.ContainsFunc(c.image.voters, func(v Voter) bool { return v.Broker == b.ID }) {
+		if slices.ContainsFunc(c.image.voters, func(v Voter) bool { return v.Broker == b.ID && slices.Contains(b.Directories, v.Directory) }) {
 			continue
 		}
 		// Observers pull from any voter. What they have comes with their heartbeats.

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 
 	"go.etcd.io/raft/v3"
@@ -60,7 +61,7 @@ func (c *Controller) depose(out *Out) {
 	for _, w := range c.waiting {
 		out.Reply = append(out.Reply, Reply{Request: w.reply.Request, Err: refuse(wire.NotController, "this broker stopped being the controller before the change was committed; it may or may not take effect")})
 	}
-	c.active, c.settle, c.next, c.queue, c.waiting = false, false, nil, nil, nil
+	c.active, c.settle, c.next, c.queue, c.waiting, c.changing = false, false, nil, nil, nil, 0
 	clear(c.sessions)
 	clear(c.voters)
 }
@@ -119,12 +120,20 @@ func (c *Controller) persisted(p *Persisted, out *Out) {
 			}
 			c.stepLocal(m)
 		}
+		if c.unsafe.index > 0 && s.id >= c.unsafe.save {
+			c.unsafe = unsafeChange{}
+			c.release(out)
+		}
 	}
 }
 
 // stepLocal hands Raft an answer of its own storage.
 func (c *Controller) stepLocal(m *pb.Message) {
-	if err := c.rn.Step(m); err != nil {
+	err := c.rn.Step(m)
+	if errors.Is(err, raft.ErrStepPeerNotFound) && !isVoter(c.image, c.options.Node) {
+		return // its own vote or acknowledgement, which counts no more
+	}
+	if err != nil {
 		panic(fmt.Sprintf("cluster: Raft refuses the answer of its own storage: %v", err))
 	}
 }
@@ -171,13 +180,16 @@ func (c *Controller) applyEntry(e *pb.Entry, out *Out) error {
 		noteDelta(delta, out)
 	}
 	out.Commit = append(out.Commit, Committed{Image: image, Delta: delta})
+	if e.GetType() == pb.EntryConfChangeV2 {
+		return c.votersChanged(e, out)
+	}
 	return nil
 }
 
 func (c *Controller) committed(e *pb.Entry) (*Image, *Delta, error) {
 	if len(c.queue) > 0 {
 		p := c.queue[0]
-		if p.index != e.GetIndex() || p.term != e.GetTerm() {
+		if p.index != e.GetIndex() || p.term != e.GetTerm() || p.change != (e.GetType() == pb.EntryConfChangeV2) {
 			panic(fmt.Sprintf("cluster: index %d of term %d is committed where %d of term %d was proposed", e.GetIndex(), e.GetTerm(), p.index, p.term))
 		}
 		c.queue[0] = proposal{}
@@ -187,10 +199,10 @@ func (c *Controller) committed(e *pb.Entry) (*Image, *Delta, error) {
 	return replayEntry(c.image, e)
 }
 
-// release lets go the replies whose index is committed.
+// release lets go the replies whose index is committed, and will be known to be after a restart.
 func (c *Controller) release(out *Out) {
 	n := 0
-	for n < len(c.waiting) && c.waiting[n].index <= c.image.index {
+	for n < len(c.waiting) && c.waiting[n].index <= c.tellable() {
 		out.Reply = append(out.Reply, c.waiting[n].reply)
 		n++
 	}
@@ -214,23 +226,24 @@ func (c *Controller) expireWaiters(now Now, out *Out) {
 // activate makes the leader the controller: everything its predecessors committed is applied now.
 func (c *Controller) activate(now Now, out *Out) {
 	c.active, c.settle, c.next = true, true, c.image
-	c.checked, c.since, c.balanced = now.Mono, now.Mono, now.Mono
+	c.checked, c.since, c.balanced, c.votersAt = now.Mono, now.Mono, now.Mono, c.image.index
 	for b := range c.image.Brokers() {
 		c.sessions[b.ID] = session{heard: now.Mono, wall: ident.NoTimestamp, level: ident.NoTimestamp}
 	}
+	c.succeed()
 	out.Note = append(out.Note, Note{Kind: NoteElected, Node: c.options.Node, Term: c.term, Index: c.image.index})
 }
 
 // maybeSnapshot makes a snapshot when enough was applied since the last.
 func (c *Controller) maybeSnapshot(out *Out) {
-	if c.bytes < c.options.SnapshotBytes {
+	if c.bytes < c.options.SnapshotBytes || !isVoter(c.image, c.options.Node) { // one that does not name this voter would end its life at the next start
 		return
 	}
 	c.saved++
 	cut := c.log.keepFrom(c.image.index, c.options.KeepBytes)
 	out.Persist = append(out.Persist, Save{
 		ID:        c.saved,
-		Snapshot:  &Snapshot{Index: c.image.index, Term: c.image.term, Data: EncodeSnapshot(c.image)},
+		Snapshot:  &Snapshot{Index: c.image.index, Term: c.image.term, Image: c.image},
 		CompactTo: cut,
 		Sync:      true,
 	})
@@ -248,7 +261,8 @@ func (c *Controller) send(m *pb.Message, out *Out) {
 	out.Send = append(out.Send, Letter{To: ident.NodeID(m.GetTo()), Data: data, Snapshot: m.GetType() == pb.MsgSnap})
 }
 
-// receive takes a letter from another voter. Only what voters tell each other is let in: Raft trusts its local messages blindly.
+// receive takes a letter from another voter. Only what voters tell each other is let in: Raft trusts its local messages blindly. A voter that
+// hears of no leader listens to those that it does not know, too: one that was added while it was away may lead, and has to bring it up to date.
 func (c *Controller) receive(now Now, cmd *Receive, out *Out) {
 	if c.failed != "" {
 		return
@@ -267,20 +281,29 @@ func (c *Controller) receive(now Now, cmd *Receive, out *Out) {
 	case m.GetTo() != uint64(c.options.Node):
 		drop(fmt.Sprintf("a letter to node %v", ident.NodeID(m.GetTo())))
 		return
-	case from == c.options.Node || !isVoter(c.image, from):
+	case from == c.options.Node || from == 0:
 		drop("a letter from no other voter")
+		return
+	case !isVoter(c.image, from) && c.leader != 0 && c.leader != from:
+		drop("a letter from no voter that is known here")
 		return
 	}
 	if !betweenVoters(m.GetType()) {
 		drop(fmt.Sprintf("a letter of type %v", m.GetType()))
 		return
 	}
-	if err := c.rn.Step(m); err != nil {
+	if err := c.rn.Step(m); errors.Is(err, raft.ErrStepPeerNotFound) {
+		return // an answer of one that was removed meanwhile
+	} else if err != nil {
 		drop(err.Error())
 		return
 	}
-	if answers := m.GetType() == pb.MsgAppResp || m.GetType() == pb.MsgHeartbeatResp; answers && c.role == raft.StateLeader && m.GetTerm() == c.term {
+	switch {
+	case m.GetTerm() != c.term:
+	case c.role == raft.StateLeader && (m.GetType() == pb.MsgAppResp || m.GetType() == pb.MsgHeartbeatResp):
 		c.heardVoter(now, from)
+	case c.role != raft.StateLeader && from == c.leader:
+		c.heardLeader(now)
 	}
 }
 

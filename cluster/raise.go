@@ -29,12 +29,13 @@ func (c *Controller) raiseInternal(m *Image) []Record {
 		want := min(int(c.stack(m, "").BrokerInt(key)), len(seats))
 		parts, live := make([]Partition, len(t.Partitions)), m.live()
 		for i, p := range t.Partitions {
-			parts[i] = *p
-			parts[i].abandon(live)
+			if parts[i] = *p; len(p.Removing) == 0 { // else somebody wants them elsewhere
+				parts[i].abandon(live)
+			}
 		}
 		load := loadOf(parts)
 		for i := range parts {
-			if to := &parts[i]; len(to.Adding) == 0 && len(to.Replicas) < want && len(records) < raisedMax {
+			if to := &parts[i]; !to.Reassigning() && len(to.Replicas) < want && len(records) < raisedMax {
 				load.add(to, m, seats, want-len(to.Replicas))
 				records = appendChange(records, t, int32(i), *to)
 			}
@@ -53,10 +54,7 @@ func (p *Partition) abandon(live func(ident.BrokerID) bool) {
 		if live(b) || p.InSync(b) || slices.Contains(p.ELR, b) {
 			continue
 		}
-		if at := slices.Index(p.Replicas, b); len(p.Directories) > 0 {
-			p.Directories = slices.Delete(slices.Clone(p.Directories), at, at+1)
-		}
-		p.Replicas, p.Adding, p.Unverified = without(p.Replicas, b), without(p.Adding, b), without(p.Unverified, b)
+		p.drop([]ident.BrokerID{b})
 	}
 }
 

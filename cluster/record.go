@@ -27,17 +27,18 @@ const (
 	CodeFenceBroker     Code = 4  // 2026-11-30  [4, broker, epoch, shutting down]
 	CodeUnfenceBroker   Code = 5  // 2026-11-30  [5, broker, epoch]
 	CodeTopic           Code = 6  // 2026-11-30  [6, name, id]
-	CodePartition       Code = 7  // 2026-11-30  [7, topic id, partition, replicas, directories, isr, elr, last known elr, adding, removing, leader, leader epoch, partition epoch, strict, min isr, unverified, [[broker, last epoch, end]…], election]
-	CodePartitionChange Code = 8  // 2026-11-30  [8, topic id, partition, isr|nil, elr|nil, last known elr|nil, leader|-2, mode, replicas|nil, directories|nil, adding|nil, removing|nil, min isr|0, unverified|nil, [[broker, last epoch, end]…]|nil, election]
+	CodePartition       Code = 7  // 2026-11-30  [7, topic id, partition, replicas, directories, isr, elr, last known elr, adding, removing, leader, leader epoch, partition epoch, strict, min isr, unverified, [[broker, last epoch, end]…], election, offline, damaged, full (2: where somebody is)]
+	CodePartitionChange Code = 8  // 2026-11-30  [8, topic id, partition, isr|nil, elr|nil, last known elr|nil, leader|-2, mode, replicas|nil, directories|nil, adding|nil, removing|nil, min isr|0, unverified|nil, [[broker, last epoch, end]…]|nil, election, offline|nil, damaged|nil, full (2: where it changes)]
 	CodeRemoveTopic     Code = 9  // 2026-11-30  [9, topic id]
 	CodeConfig          Code = 10 // 2026-11-30  [10, resource type, resource name, key, value|nil]
 	CodeFeatureLevel    Code = 11 // 2026-11-30  [11, name, level]
 	CodeProducerIDs     Code = 12 // 2026-11-30  [12, broker, epoch, next producer id]
 	CodeShutDownBroker  Code = 13 // 2026-11-30  [13, broker, epoch]
+	CodeForgetBroker    Code = 14 // 2026-12-01  [14, broker, epoch], from level 2 of troupe.peer.version on
 )
 
 // codeEnd is the first code this build does not know.
-const codeEnd Code = 14
+const codeEnd Code = 15
 
 // NoOpRecord changes nothing.
 type NoOpRecord struct{}
@@ -101,6 +102,9 @@ type PartitionChangeRecord struct {
 	Unverified   []ident.BrokerID
 	Reports      []Report
 	Election     Election // how Leader was chosen; without meaning when it is unchanged or nobody
+	Offline      []ident.BrokerID
+	Damaged      []ident.BrokerID
+	Full         []ident.BrokerID // only where troupe.peer.version is 2
 }
 
 // LeaderUnchanged leaves leader and leader epoch as they are.

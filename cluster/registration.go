@@ -61,14 +61,17 @@ func serves(ranges []FeatureRange, name string, level int16) bool {
 	return false
 }
 
-// comeBack judges what a new run of a broker says of its replicas. What it does not name is whole, unless that rests on a clean marker of another run than
-// the last one that is known here, or on nothing but the run before, which died without having told its verdict: that one may have cut what a power cut had
-// left unreadable, and who finds the rest sound does not know of it. Nor is a replica whole whose directory is not there any more.
+// comeBack judges what a new run of a broker says of its replicas. What it does not name is lost: set aside as a stray, out of reach, or gone with its
+// directory; and it makes no difference here whether it was ever made, since no leader counts on a replica that never reported. What it says is whole is so,
+// unless that rests on a clean marker of another run than the last one that is known here, or on nothing but the run before, which died without having told
+// its verdict: that one may have cut what a power cut had left unreadable, and who finds the rest sound does not know of it. Nor is a replica whole that was
+// kept in another directory, or anything in directories that the last run did not have: a backup of them, or a copy that was put in their place.
 func (c *Controller) comeBack(old *Broker, cmd *RegisterBroker) []Record {
-	notWhole, unverified := replicaSet(cmd.NotWhole), replicaSet(cmd.Unverified)
+	held := cmd.held()
+	strange := !slices.Contains(cmd.Runs, old.Incarnation)
 	unclean := cmd.CleanEpoch != 0 && cmd.CleanEpoch != old.Epoch
 	live := c.next.live()
-	s := situation{gone: cmd.Broker, live: func(b ident.BrokerID) bool { return b != cmd.Broker && live(b) }}
+	s := situation{led: c.led, gone: cmd.Broker, live: func(b ident.BrokerID) bool { return b != cmd.Broker && live(b) }}
 	var records []Record
 	for t := range c.next.Topics() {
 		known := false
@@ -81,17 +84,21 @@ func (c *Controller) comeBack(old *Broker, cmd *RegisterBroker) []Record {
 				s.rules, known = c.rules(c.next, t.Name), true
 			}
 			key := partitionKey{t.ID, int32(i)}
-			moved := len(p.Directories) > 0 && !p.Directories[at].IsZero() && !slices.Contains(cmd.Directories, p.Directories[at])
-			s.lost = notWhole[key] || moved || (unclean || slices.Contains(p.Unverified, cmd.Broker)) && !unverified[key]
+			h, found := held[key]
+			moved := len(p.Directories) > 0 && !p.Directories[at].IsZero() && p.Directories[at] != h.directory && (found || !slices.Contains(cmd.Directories, p.Directories[at]))
+			s.lost = !found || moved || strange || (unclean || slices.Contains(p.Unverified, cmd.Broker)) && !h.unverified
 			to := settle(p, s, func(to *Partition) {
 				to.Unverified = without(to.Unverified, cmd.Broker)
-				if s.lost || unverified[key] {
+				if s.lost || h.unverified || p.awaits(cmd.Broker) {
 					to.Unverified = append(to.Unverified, cmd.Broker)
 				}
+				to.unmark(cmd.Broker) // what its former run said
 				to.Reports = slices.DeleteFunc(slices.Clone(to.Reports), func(r Report) bool { return r.Broker == cmd.Broker })
 				if moved {
 					to.Directories = slices.Clone(to.Directories)
-					to.Directories[at] = onlyDirectory(cmd.Directories)
+					if to.Directories[at] = h.directory; !found {
+						to.Directories[at] = onlyDirectory(cmd.Directories)
+					}
 				}
 			})
 			records = appendChange(records, t, int32(i), to)
@@ -100,12 +107,37 @@ func (c *Controller) comeBack(old *Broker, cmd *RegisterBroker) []Record {
 	return records
 }
 
-func replicaSet(list []ReplicaRef) map[partitionKey]bool {
-	set := make(map[partitionKey]bool, len(list))
-	for _, r := range list {
-		set[partitionKey{r.Topic, r.Partition}] = true
+// awaits tells whether a partition without a leader, and without anybody who is known to have everything, has to hear how far a replica reaches. What its
+// former run has said of that is over, also when nothing was lost since.
+func (p *Partition) awaits(b ident.BrokerID) bool {
+	return p.Leader == ident.NoBroker && len(p.ISR)+len(p.ELR) == 0 && slices.Contains(p.LastKnownELR, b)
+}
+
+// heldReplica is what a registration says of one replica.
+type heldReplica struct {
+	directory  ident.DirectoryID
+	unverified bool
+}
+
+// held lists the replicas that a registration names, in directories that are online. Of one that is named twice, the doubt counts.
+func (cmd *RegisterBroker) held() map[partitionKey]heldReplica {
+	all := make(map[partitionKey]heldReplica) // read by key only
+	for i := range cmd.Held {
+		h := &cmd.Held[i]
+		if !slices.Contains(cmd.Directories, h.Directory) {
+			continue
+		}
+		for j := range h.Topics {
+			t := &h.Topics[j]
+			for _, p := range t.Whole {
+				all[partitionKey{t.Topic, p}] = heldReplica{directory: h.Directory}
+			}
+			for _, p := range t.Unverified {
+				all[partitionKey{t.Topic, p}] = heldReplica{directory: h.Directory, unverified: true}
+			}
+		}
 	}
-	return set
+	return all
 }
 
 // onlyDirectory is where a replica must be when there is no choice.
@@ -116,7 +148,8 @@ func onlyDirectory(online []ident.DirectoryID) ident.DirectoryID {
 	return ident.DirectoryID{}
 }
 
-// verified takes in what a broker found out about replicas that it had named: they may be elected from now on, or they lost records after all.
+// verified takes in what a broker found out about replicas that it had named: they may be elected from now on, or they lost records after all. That counts also of
+// one that was named as whole, as long as it is in the ELR: it leaves it. In the ISR it is only when its leader has brought it up to date since.
 func (c *Controller) verified(cmd *Verified) decision {
 	if err := c.registered(cmd.Broker, cmd.Epoch); err != nil {
 		return refused(err)
@@ -131,10 +164,10 @@ func (c *Controller) verified(cmd *Verified) decision {
 		}
 		seen[partitionKey{v.Topic, v.Partition}] = true
 		p := t.Partitions[v.Partition]
-		if !slices.Contains(p.Unverified, cmd.Broker) {
+		if !slices.Contains(p.Unverified, cmd.Broker) && (v.Whole || !slices.Contains(p.ELR, cmd.Broker)) {
 			continue // known already
 		}
-		s := situation{rules: c.rules(c.next, t.Name), live: c.next.live(), gone: ident.NoBroker}
+		s := situation{led: c.led, rules: c.rules(c.next, t.Name), live: c.next.live(), gone: ident.NoBroker}
 		if !v.Whole && len(p.Replicas) > 1 {
 			s.gone, s.lost = cmd.Broker, true
 		}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"maps"
 	"math/rand"
 	"slices"
 	"testing"
@@ -14,63 +15,16 @@ import (
 // truncate, copy and report, processes that die with and without what they had written. It keeps the ghost log of what was committed, and holds it against
 // the metadata after every step.
 
-// ghostEntry is one batch: written in a leader epoch, and unlike any other.
-type ghostEntry struct {
-	epoch ident.LeaderEpoch
-	id    int
-}
-
-// run is a broker under one registration: what an earlier run reported says nothing of a later one.
-type run struct {
-	broker ident.BrokerID
-	epoch  ident.BrokerEpoch
-}
-
-// runOf is the run of a broker that an image knows.
-func runOf(m *Image, id ident.BrokerID) run {
-	if b, ok := m.Broker(id); ok {
-		return run{id, b.Epoch}
-	}
-	return run{}
-}
-
-// copyOfLog is one replica on a disk.
-type copyOfLog struct {
-	log        []ghostEntry
-	flushed    int
-	lossy      bool // it lost what it had reported, and its broker has not registered since
-	unverified bool // this run has not looked at it yet
-	following  ident.LeaderEpoch
-
-	// Of a leader.
-	leading  ident.LeaderEpoch
-	start    int // of the epoch
-	acks     map[run]int
-	pending  []Member
-	proposed ident.PartitionEpoch
-	hw       int
-}
-
-// puppet is a broker in the model.
-type puppet struct {
-	id     ident.BrokerID
-	up     bool
-	leaves bool // it is being stopped in order
-	run    byte
-	epoch  ident.BrokerEpoch // of this run; 0: not registered
-	last   ident.BrokerEpoch // what a clean stop would write down
-	clean  ident.BrokerEpoch // what it did write down
-	image  *Image            // replayed
-	copies []copyOfLog       // by partition
-}
-
 // stage is the model's world.
 type stage struct {
 	*world
 	puppets []*puppet
 	ghost   [][]ghostEntry // committed, by partition
 	uncl    []ident.LeaderEpoch
-	seen    *Image // newest committed image that was checked
+	served  []service                           // by partition
+	targets [stagePartitions][][]ident.BrokerID // of moves that were asked for
+	seen    *Image                              // newest committed image that was checked
+	looked  int                                 // images that were
 	mail    []func()
 	ids     int
 	quiet   bool // nobody does anything harmful any more
@@ -83,7 +37,7 @@ func newStage(t testing.TB, seed int64, brokers int) *stage {
 	t.Helper()
 	rng := rand.New(rand.NewSource(seed))
 	w := newWorld(t, 3, Options{SessionMs: 1500, SuspectMs: 400, SnapshotBytes: 20_000, KeepBytes: 5000}, rng)
-	s := &stage{world: w, ghost: make([][]ghostEntry, stagePartitions), uncl: make([]ident.LeaderEpoch, stagePartitions), replies: map[ident.RequestID]func(Reply){}}
+	s := &stage{world: w, ghost: make([][]ghostEntry, stagePartitions), uncl: make([]ident.LeaderEpoch, stagePartitions), served: make([]service, stagePartitions), replies: map[ident.RequestID]func(Reply){}}
 	for i := range brokers {
 		p := &puppet{id: ident.BrokerID(i + 1), up: true, run: 1, copies: make([]copyOfLog, stagePartitions)}
 		for j := range p.copies {
@@ -113,7 +67,17 @@ func newStage(t testing.TB, seed int64, brokers int) *stage {
 	if r := w.ask(w.await(), &cmd.Ask, cmd); r.Err != nil {
 		t.Fatal(r.Err)
 	}
+	raise := &UpdateFeatures{Updates: []FeatureUpdate{{Name: PeerVersion, Level: fullSince, Kind: Upgrade}}}
+	if r := w.ask(w.await(), &raise.Ask, raise); r.Err != nil {
+		t.Fatal(r.Err)
+	}
 	s.check()
+	if rng.Intn(6) == 0 { // all are killed before any has made its directories
+		for _, p := range s.puppets {
+			s.end(p, 1)
+		}
+		reached["killed at once"]++
+	}
 	w.lossPct = rng.Intn(5)
 	return s
 }
@@ -135,10 +99,11 @@ func (s *stage) tell(a *Ask, cmd Command, then func(Reply)) {
 	s.check()
 }
 
-// collect gives answers to whoever asked.
+// collect gives answers to whoever asked, in the order of the requests: an answer may end a run, and that draws from the seed.
 func (s *stage) collect() {
-	for id, then := range s.replies {
+	for _, id := range slices.Sorted(maps.Keys(s.replies)) {
 		if r, ok := s.world.replies[id]; ok {
+			then := s.replies[id]
 			delete(s.replies, id)
 			then(r)
 		}
@@ -159,7 +124,7 @@ func (s *stage) act(p *puppet) {
 		}
 		return
 	}
-	switch s.rng.Intn(14) {
+	switch s.rng.Intn(16) {
 	case 0, 1, 2:
 		s.replay(p)
 	case 3, 4:
@@ -173,6 +138,12 @@ func (s *stage) act(p *puppet) {
 	case 13:
 		if s.rng.Intn(8) == 0 {
 			s.die(p)
+		}
+	case 14:
+		s.tellMarks(p)
+	case 15:
+		if s.rng.Intn(12) == 0 {
+			s.harm(p, s.rng.Intn(stagePartitions))
 		}
 	}
 }
@@ -190,10 +161,15 @@ func (s *stage) replay(p *puppet) {
 	p.image = n.image
 	for i := range p.copies {
 		c, part := &p.copies[i], s.partition(p.image, i)
+		if !part.HasReplica(p.id) { // moved away, with all that is kept of it
+			*c = copyOfLog{following: -1, leading: -1}
+			continue
+		}
+		c.made = c.made || p.registeredIn(p.image)
 		if c.pending != nil && part.Epoch > c.proposed {
 			c.pending = nil
 		}
-		mine := p.registeredIn(p.image) && part.Leader == p.id
+		mine := p.registeredIn(p.image) && part.Leader == p.id && c.mark != MarkOffline
 		switch {
 		case mine && c.leading != part.LeaderEpoch:
 			if part.LeaderEpoch >= s.uncl[i] && !s.holds(p.id, i) {
@@ -201,16 +177,11 @@ func (s *stage) replay(p *puppet) {
 			}
 			c.leading, c.start, c.acks, c.pending, c.hw = part.LeaderEpoch, len(c.log), map[run]int{}, nil, 0
 			reached["elections"]++
+			s.serves(part, i)
 		case !mine:
 			c.leading, c.pending = -1, nil
 		}
 	}
-}
-
-// registeredIn tells whether an image knows this run.
-func (p *puppet) registeredIn(m *Image) bool {
-	b, ok := m.Broker(p.id)
-	return ok && p.epoch != 0 && b.Epoch == p.epoch
 }
 
 // pulse registers or sends a heartbeat.
@@ -219,10 +190,14 @@ func (s *stage) pulse(p *puppet) {
 		s.register(p)
 		return
 	}
+	if s.confess(p) {
+		return
+	}
 	hb := &Heartbeat{Broker: p.id, Epoch: p.epoch, Arrived: s.now.Mono, WantFence: !s.quiet && s.rng.Intn(40) == 0, WantShutdown: p.leaves}
 	if p.image != nil {
 		hb.Applied = p.image.Index()
 	}
+	defer s.heard(p)
 	s.tell(&hb.Ask, hb, func(r Reply) {
 		if body, ok := r.Body.(*HeartbeatReply); ok && body.ShouldShutDown && p.up && p.epoch == hb.Epoch {
 			s.end(p, 0)
@@ -233,15 +208,22 @@ func (s *stage) pulse(p *puppet) {
 
 func (s *stage) register(p *puppet) {
 	cmd := registration(int(p.id), p.run, "")
-	if cmd.CleanEpoch = p.clean; p.clean == 0 {
-		for i, c := range p.copies {
-			ref := ReplicaRef{Topic: ident.TopicID{7}, Partition: int32(i)}
-			if c.unverified {
-				cmd.Unverified = append(cmd.Unverified, ref)
-			} else if c.lossy {
-				cmd.NotWhole = append(cmd.NotWhole, ref)
-			}
+	cmd.CleanEpoch = p.clean
+	topic := HeldTopic{Topic: ident.TopicID{7}}
+	for i, c := range p.copies {
+		switch {
+		case !c.made:
+		case c.late:
+			topic.Whole = append(topic.Whole, int32(i))
+		case c.unverified:
+			topic.Unverified = append(topic.Unverified, int32(i))
+		case !c.lossy:
+			topic.Whole = append(topic.Whole, int32(i))
 		}
+	}
+	cmd.Held = []Held{{Directory: cmd.Directories[0], Topics: []HeldTopic{topic}}}
+	for run := range p.run {
+		cmd.Runs = append(cmd.Runs, Incarnation{run, byte(p.id)})
 	}
 	asked := p.run
 	s.tell(&cmd.Ask, cmd, func(r Reply) {
@@ -253,7 +235,33 @@ func (s *stage) register(p *puppet) {
 	})
 }
 
-// judge ends the recovery of what the image asks for.
+// confess tells of what was named as whole and is not; before that is heard a broker does not ask to be unfenced.
+func (s *stage) confess(p *puppet) bool {
+	cmd := &Verified{Broker: p.id, Epoch: p.epoch}
+	var late []*copyOfLog
+	for i := range p.copies {
+		if c := &p.copies[i]; c.late {
+			late = append(late, c)
+			cmd.Replicas = append(cmd.Replicas, Verdict{ReplicaRef: ReplicaRef{Topic: ident.TopicID{7}, Partition: int32(i)}, LastEpoch: c.lastEpoch(), End: ident.Offset(len(c.log))})
+		}
+	}
+	if len(late) == 0 {
+		return false
+	}
+	asked := p.run
+	s.tell(&cmd.Ask, cmd, func(r Reply) {
+		if r.Err == nil && p.up && p.run == asked {
+			reached["found late"]++
+			for _, c := range late {
+				c.late, c.flushed = false, len(c.log) // only then the broker is ready
+			}
+		}
+	})
+	return true
+}
+
+// judge ends recoveries, also of replicas of which the image does not ask, or not any more, and tells of those of which it does when they are as durable as
+// they were found.
 func (s *stage) judge(p *puppet) {
 	if p.image == nil || !p.registeredIn(p.image) {
 		return
@@ -261,15 +269,15 @@ func (s *stage) judge(p *puppet) {
 	cmd := &Verified{Broker: p.id, Epoch: p.epoch}
 	for i := range p.copies {
 		c := &p.copies[i]
-		if !slices.Contains(s.partition(p.image, i).Unverified, p.id) {
+		asked := slices.Contains(s.partition(p.image, i).Unverified, p.id)
+		if c.unverified || asked {
+			c.unverified, c.flushed = false, len(c.log)
+		}
+		if !asked {
 			continue
 		}
-		v := Verdict{ReplicaRef: ReplicaRef{Topic: ident.TopicID{7}, Partition: int32(i)}, Whole: !c.lossy, LastEpoch: -1, End: ident.Offset(len(c.log))}
-		if len(c.log) > 0 {
-			v.LastEpoch = c.log[len(c.log)-1].epoch
-		}
+		v := Verdict{ReplicaRef: ReplicaRef{Topic: ident.TopicID{7}, Partition: int32(i)}, Whole: !c.lossy, LastEpoch: c.lastEpoch(), End: ident.Offset(len(c.log))}
 		cmd.Replicas = append(cmd.Replicas, v)
-		c.unverified = false
 	}
 	if len(cmd.Replicas) > 0 {
 		s.tell(&cmd.Ask, cmd, func(Reply) {})
@@ -284,9 +292,13 @@ func (s *stage) lead(p *puppet, i int) {
 		return
 	}
 	part := s.partition(p.image, i)
-	switch s.rng.Intn(5) {
+	switch s.rng.Intn(6) {
+	case 5:
+		if s.rng.Intn(4) == 0 && !s.quiet {
+			s.resign(p, i)
+		}
 	case 0, 1:
-		if s.quiet {
+		if s.quiet || c.full {
 			return
 		}
 		s.ids++
@@ -344,7 +356,7 @@ func (s *stage) propose(p *puppet, i int, part *Partition) {
 			end, told := c.acks[runOf(p.image, b)]
 			in := slices.Contains(isr, b)
 			switch {
-			case !in && told && end >= max(c.start, c.hw):
+			case !in && told && end >= max(c.start, c.hw) && !slices.Contains(part.Full, b):
 				isr = append(isr, b)
 			case in && b != p.id && !s.quiet && s.rng.Intn(6) == 0:
 				isr = without(isr, b)
@@ -374,7 +386,7 @@ func (s *stage) follow(p *puppet, i int) {
 		return
 	}
 	part, c := s.partition(p.image, i), &p.copies[i]
-	if c.unverified || part.Leader == ident.NoBroker || part.Leader == p.id || !part.HasReplica(p.id) {
+	if c.unverified || c.late || c.mark == MarkOffline || part.Leader == ident.NoBroker || part.Leader == p.id || !part.HasReplica(p.id) {
 		return
 	}
 	l := s.puppets[part.Leader-1]
@@ -391,7 +403,7 @@ func (s *stage) follow(p *puppet, i int) {
 		c.flushed = min(c.flushed, same)
 	}
 	for range 1 + s.rng.Intn(4) {
-		if len(c.log) < len(from.log) {
+		if len(c.log) < len(from.log) && !c.full {
 			c.log = append(c.log, from.log[len(c.log)])
 		}
 	}
@@ -417,7 +429,8 @@ func (s *stage) die(p *puppet) {
 	}
 }
 
-// end ends a run in order (0), killed (1), by a power loss (2, 3), or with a disk that loses what it had acknowledged (4).
+// end ends a run in order (0), killed (1), by a power loss (2, 3), or with a disk that loses what it had acknowledged (4). Whatever it was, directories may
+// be gone afterwards.
 func (s *stage) end(p *puppet, kind int) {
 	p.up, p.leaves, p.image = false, false, nil
 	p.clean = 0
@@ -440,9 +453,18 @@ func (s *stage) end(p *puppet, kind int) {
 				c.log = c.log[:c.flushed]
 			}
 		}
+		if c.made && !s.quiet && s.rng.Intn(10) == 0 {
+			c.lossy = c.lossy || c.flushed > 0
+			c.log, c.flushed, c.made = nil, 0, false
+			reached["vanished"]++
+		}
 		c.leading, c.pending, c.following = -1, nil, -1
+		if c.mark == MarkOffline {
+			p.clean = 0 // nor does one with a replica that was not closed
+		}
+		c.mark, c.marked, c.toldFull, c.told = MarkSound, MarkSound, false, nil
 	}
-	if p.clean != 0 && slices.ContainsFunc(p.copies, func(c copyOfLog) bool { return c.lossy || c.unverified }) {
+	if p.clean != 0 && slices.ContainsFunc(p.copies, func(c copyOfLog) bool { return c.made && (c.lossy || c.unverified) }) {
 		p.clean = 0 // a stop with replicas in recovery leaves no marker
 	}
 	p.epoch = 0
@@ -471,8 +493,10 @@ func (s *stage) boot(p *puppet) {
 	p.up = true
 	p.run++
 	for i := range p.copies {
-		if p.clean == 0 {
-			p.copies[i].unverified = s.rng.Intn(3) == 0
+		c := &p.copies[i]
+		if c.late = false; p.clean == 0 {
+			c.unverified = c.made && s.rng.Intn(3) == 0
+			c.late = c.made && c.lossy && !c.unverified && s.rng.Intn(2) == 0
 		}
 	}
 }
@@ -481,30 +505,10 @@ func (s *stage) boot(p *puppet) {
 func (s *stage) whole() {
 	for _, p := range s.puppets {
 		for i := range p.copies {
-			if c := &p.copies[i]; c.lossy && p.epoch != 0 && p.registeredIn(s.seen) && s.partition(s.seen, i).InSync(p.id) {
+			if c := &p.copies[i]; c.lossy && p.epoch != 0 && p.registeredIn(s.newest()) && s.partition(s.newest(), i).InSync(p.id) {
 				c.lossy = false
 			}
 		}
-	}
-}
-
-// operate is what people do meanwhile: other configs, elections, a stop in order.
-func (s *stage) operate() {
-	s.t.Helper()
-	switch s.rng.Intn(5) {
-	case 0, 1:
-		name, value := "min.insync.replicas", fmt.Sprint(1+s.rng.Intn(3))
-		if s.rng.Intn(4) == 0 {
-			name, value = "write.caching", fmt.Sprint(s.rng.Intn(2) == 0)
-		}
-		cmd := &IncrementalAlterConfigs{Resources: []ConfigChange{{Resource: topicResource("t"), Ops: []ConfigOp{{Name: name, Op: OpSet, Value: &value}}}}}
-		s.tell(&cmd.Ask, cmd, func(Reply) { reached["configs"]++ })
-	case 2, 3:
-		cmd := &ElectLeaders{All: true, Unclean: s.rng.Intn(6) == 0}
-		s.tell(&cmd.Ask, cmd, func(Reply) { reached["asked elections"]++ })
-	case 4:
-		p := s.puppets[s.rng.Intn(len(s.puppets))]
-		p.leaves = p.up && p.epoch != 0
 	}
 }
 
@@ -571,8 +575,16 @@ func (s *stage) calm() {
 			if !p.up {
 				s.boot(p)
 			}
+			if slices.ContainsFunc(p.copies, func(c copyOfLog) bool { return c.mark == MarkOffline }) {
+				s.end(p, 1) // somebody has looked after the disk
+				s.boot(p)
+			}
+			for i := range p.copies {
+				p.copies[i].full = false
+			}
 			s.replay(p)
 			s.pulse(p)
+			s.tellMarks(p)
 			s.judge(p)
 			for i := range p.copies {
 				s.follow(p, i)
@@ -589,7 +601,8 @@ func (s *stage) calm() {
 	}
 	for i := range stagePartitions {
 		part := s.partition(s.seen, i)
-		if part.Leader == ident.NoBroker || len(part.ISR) < 2 || len(part.Unverified) > 0 {
+		waits := len(except(part.Target(), part.Damaged)) == 0 && len(except(part.Target(), part.ISR)) == 0 // the move, until one of those who stay is mended
+		if part.Leader == ident.NoBroker || len(part.ISR) < min(2, len(part.Replicas)) || len(part.Unverified) > 0 || part.Reassigning() && !waits {
 			s.t.Fatalf("partition %d does not recover: %s", i, describePartition(part))
 		}
 	}
@@ -599,7 +612,7 @@ func (s *stage) calm() {
 // lead, unless the metadata say that something may be lost; and in the end every partition is well.
 func TestNothingCommittedIsLostByTheController(t *testing.T) {
 	clear(reached)
-	for seed := range int64(40) {
+	for seed := range int64(100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			cryptotest.SetGlobalRandom(t, uint64(seed)+1)
 			s := newStage(t, seed, 3+int(seed%3))
@@ -609,7 +622,7 @@ func TestNothingCommittedIsLostByTheController(t *testing.T) {
 			s.calm()
 		})
 	}
-	for _, what := range []string{"committed", "proposals", "lossy", "elections", "declared losses", "stops", "compared", "configs", "asked elections", "stops in order"} {
+	for _, what := range []string{"committed", "proposals", "lossy", "elections", "declared losses", "stops", "compared", "configs", "asked elections", "stops in order", "resigned", "cannot resign", "offline", "damaged", "full", "marked", "vanished", "killed at once", "found late", "moves", "moves done", "moves cancelled"} {
 		if reached[what] == 0 {
 			t.Errorf("never happened: %s", what)
 		}

@@ -75,6 +75,9 @@ type HeartbeatReply struct {
 // VerifiedReply answers Verified.
 type VerifiedReply struct{}
 
+// MarkReplicasReply answers MarkReplicas.
+type MarkReplicasReply struct{}
+
 // ChangeISRReply answers ChangeISR, one result per partition in the request's order.
 type ChangeISRReply struct{ Partitions []ISRResult }
 
@@ -120,7 +123,7 @@ type DescribeQuorumReply struct {
 	Committed  uint64 // index; shown as the high watermark of the metadata partition
 	Voters     []VoterState
 	LeaderNode ident.NodeID
-	Observers  []VoterState // registered brokers that are no voters; their node id is 0
+	Observers  []VoterState // registered brokers that are no voters, or no more: a voter is a directory; their node id is 0
 }
 
 // VoterState is what the leader knows of one voter.
@@ -131,6 +134,14 @@ type VoterState struct {
 	LastCaughtUp ident.Millis // when it last held everything the leader had; -1: never in this term
 }
 
+// AddVoterReply answers AddVoter.
+type AddVoterReply struct{}
+
+// RemoveVoterReply answers RemoveVoter.
+type RemoveVoterReply struct{}
+
+func (*AddVoterReply) replyBody()            {}
+func (*RemoveVoterReply) replyBody()         {}
 func (*CreateTopicsReply) replyBody()        {}
 func (*DeleteTopicsReply) replyBody()        {}
 func (*CreatePartitionsReply) replyBody()    {}
@@ -138,6 +149,7 @@ func (*AlterConfigsReply) replyBody()        {}
 func (*RegisterBrokerReply) replyBody()      {}
 func (*HeartbeatReply) replyBody()           {}
 func (*VerifiedReply) replyBody()            {}
+func (*MarkReplicasReply) replyBody()        {}
 func (*ChangeISRReply) replyBody()           {}
 func (*ElectLeadersReply) replyBody()        {}
 func (*AllocateProducerIDsReply) replyBody() {}

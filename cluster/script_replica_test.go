@@ -23,7 +23,7 @@ func (s *script) replicaRefs(text string) []ReplicaRef {
 	return out
 }
 
-// changeISR: broker=N epoch=E; one partition a line, "t-0 isr=1,2 partition-epoch=3 leader-epoch=0 member-epoch=2:9 directory=2:7". What is not given is
+// changeISR: broker=N epoch=E; one partition a line, "t-0 isr=1,2 partition-epoch=3 leader-epoch=0 member-epoch=2:9 directory=2:7", or "t-0 resign". What is not given is
 // as the image has it. A proposal is kept under the name of "keep" and sent again by "again".
 func (s *script) changeISR() {
 	n := s.target()
@@ -43,6 +43,7 @@ func (s *script) changeISR() {
 		}
 		want.LeaderEpoch = ident.LeaderEpoch(atoi(args["leader-epoch"], int(want.LeaderEpoch)))
 		want.PartitionEpoch = ident.PartitionEpoch(atoi(args["partition-epoch"], int(want.PartitionEpoch)))
+		_, want.Resign = args["resign"]
 		for _, b := range brokers(args["isr"]) {
 			want.ISR = append(want.ISR, memberOf(m, b, args))
 		}
@@ -70,6 +71,28 @@ func memberOf(m *Image, id ident.BrokerID, args map[string]string) Member {
 		out.Directory = ident.DirectoryID{0: byte(atoi(value, 0))}
 	}
 	return out
+}
+
+// markReplicas: broker=N; one replica a line, "t-0 offline", "t-0 damaged", "t-0 full" or "t-0 sound".
+func (s *script) markReplicas() {
+	n := s.target()
+	cmd := &MarkReplicas{Broker: ident.BrokerID(s.number("broker", 1))}
+	if b, ok := n.c.Image().Broker(cmd.Broker); ok {
+		cmd.Epoch = b.Epoch
+	}
+	cmd.Epoch = ident.BrokerEpoch(s.number("epoch", int(cmd.Epoch)))
+	for line := range strings.Lines(s.td.Input) {
+		name, args := named(line)
+		m := ReplicaMark{ReplicaRef: s.replicaRefs(name)[0]}
+		if _, offline := args["offline"]; offline {
+			m.Mark = MarkOffline
+		} else if _, damaged := args["damaged"]; damaged {
+			m.Mark = MarkDamaged
+		}
+		_, m.Full = args["full"]
+		cmd.Replicas = append(cmd.Replicas, m)
+	}
+	s.w.ask(n, &cmd.Ask, cmd)
 }
 
 // verified: broker=N; one replica a line, "t-0 end=5 epoch=1", or with "lost".

@@ -65,7 +65,10 @@ var verbs = map[string]func(*script){
 	"allocate":          (*script).allocate,
 	"change-isr":        (*script).changeISR,
 	"verified":          (*script).verified,
+	"mark-replicas":     (*script).markReplicas,
 	"elect-leaders":     (*script).electLeaders,
+	"reassign":          (*script).reassign,
+	"unregister":        (*script).unregister,
 	"gossip":            (*script).gossip,
 	"link-down":         (*script).linkDown,
 	"beat":              (*script).beat,
@@ -185,9 +188,12 @@ func (s *script) register() {
 	cmd := registration(s.number("broker", 1), byte(s.number("incarnation", 1)), s.text("rack", ""))
 	cmd.ClusterID = ident.ClusterID(s.text("cluster", "c1"))
 	cmd.CleanEpoch = ident.BrokerEpoch(s.number("clean", 0))
-	cmd.NotWhole, cmd.Unverified = s.replicaRefs(s.list("not-whole")), s.replicaRefs(s.list("unverified"))
 	if d := s.number("directory", 0); d > 0 {
 		cmd.Directories = []ident.DirectoryID{{0: byte(d)}}
+	}
+	cmd.hold(s.target().c.Image(), s.replicaRefs(s.list("lost")), s.replicaRefs(s.list("unverified")))
+	if i := s.number("run", 0); i > 0 { // the directory is as that run left it
+		cmd.Runs = []Incarnation{{byte(i), byte(cmd.Broker)}}
 	}
 	if s.td.HasArg("no-endpoints") {
 		cmd.Endpoints = nil

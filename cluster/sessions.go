@@ -6,14 +6,17 @@ import (
 )
 
 // session is what the controller knows about a broker's liveness. A new controller starts every session full: nobody is fenced for heartbeats that
-// went to its predecessor.
+// went to its predecessor. Gossip may judge the predecessor's own broker by its silence as a leader: the election has waited for it already.
 type session struct {
 	heard   ident.Instant // when its newest heartbeat arrived
 	wall    ident.Millis  // the same by the wall clock; ident.NoTimestamp: never in this term
 	alive   bool          // it sent a heartbeat to this controller
+	led     ident.Instant // when it was last heard as the controller before this one; 0: it was not that
 	applied uint64        // index of its image, as it said
+	node    ident.NodeID  // by which it would be a voter; 0: it did not say that it observes
 	level   ident.Millis  // wall clock when it last had applied all that was committed; ident.NoTimestamp: never in this term
 	leaving uint64        // index that everybody must have applied before it may leave; 0: it does not leave
+	marks   uint64        // Number of the newest MarkReplicas; 0: none
 }
 
 // omen is what others say of a broker's death. Every voter keeps them: a new controller knows at once what its predecessor died of.
@@ -31,12 +34,23 @@ const lateMs = 1000
 
 const millisecond = ident.Instant(1_000_000)
 
+// succeed notes when the broker that had the controller before was last heard as the leader.
+func (c *Controller) succeed() {
+	for _, v := range c.image.voters {
+		clock, heard := c.voters[v.Node]
+		if s, ok := c.sessions[v.Broker]; ok && heard && clock.fetched == ident.NoTimestamp { // it has not answered as a voter
+			s.led = clock.heard
+			c.sessions[v.Broker] = s
+		}
+	}
+}
+
 // heartbeat keeps a session alive, and fences or unfences as the broker asks.
 func (c *Controller) heartbeat(now Now, cmd *Heartbeat) decision {
 	if err := c.registered(cmd.Broker, cmd.Epoch); err != nil {
 		return refused(err)
 	}
-	if !c.inTouch(now) {
+	if !c.inTouch(now) || cmd.Broker == c.options.Broker && !c.inCloseTouch(now) {
 		return refused(refuse(wire.NotController, "this controller has not heard from a majority of the voters; there may be another by now"))
 	}
 	b, _ := c.next.Broker(cmd.Broker)
@@ -63,7 +77,7 @@ func (c *Controller) heard(now Now, b *Broker, cmd *Heartbeat) {
 	if !s.alive {
 		s.level = ident.NoTimestamp
 	}
-	s.wall, s.alive, s.applied = now.Wall, true, cmd.Applied
+	s.wall, s.alive, s.applied, s.node = now.Wall, true, cmd.Applied, cmd.Node
 	if cmd.Applied >= c.image.index {
 		s.level = now.Wall
 	}
@@ -72,6 +86,12 @@ func (c *Controller) heard(now Now, b *Broker, cmd *Heartbeat) {
 		o.closed, o.refused = 0, 0 // gossip's opinion stands until gossip changes it
 		c.omens[b.ID] = o
 	}
+}
+
+// led tells whether a partition's leader has said that its image is as new as its leadership. A session begins with each run of a broker.
+func (c *Controller) led(p *Partition) bool {
+	s, ok := c.sessions[p.Leader]
+	return ok && s.alive && s.applied >= p.led
 }
 
 // unfence lets a broker lead again, and brings internal topics to the number of replicas that they now can have.
@@ -171,6 +191,9 @@ func (c *Controller) silent(now Now, b *Broker) bool {
 	}
 	if o.refused > 0 && o.epoch == b.Epoch {
 		return true
+	}
+	if s := c.sessions[b.ID]; s.led > 0 && !s.alive {
+		quiet = now.Mono - s.led
 	}
 	return o.dead && o.incarnation == b.Incarnation && quiet > ident.Instant(c.options.SuspectMs)*millisecond
 }

@@ -44,7 +44,7 @@ type Partition struct {
 	Directories  []ident.DirectoryID  // where each replica is kept, in the order of Replicas; zero: not told yet
 	ISR          []ident.BrokerID     // ⊆ Replicas
 	ELR          []ident.BrokerID     // ⊆ Replicas \ ISR (KIP-966)
-	LastKnownELR []ident.BrokerID     // who was in ISR ∪ ELR when the partition last had a leader; empty while it has one
+	LastKnownELR []ident.BrokerID     // who was in ISR ∪ ELR when the partition last had a leader that led; empty when the present one has shown that it does, by a proposal (Controller.led: or by a heartbeat)
 	Adding       []ident.BrokerID     // ⊆ Replicas, on their way into the ISR; until then they count for nothing
 	Removing     []ident.BrokerID     // ⊆ Replicas, being reassigned away
 	Leader       ident.BrokerID       // ∈ ISR, or ident.NoBroker
@@ -55,6 +55,10 @@ type Partition struct {
 	Unverified   []ident.BrokerID     // ⊆ Replicas: restarted, and not known yet to have all they had; they cannot be elected
 	Reports      []Report             // of LastKnownELR, while there is no leader: how far those that came back reach
 	Election     Election             // how the newest leader was chosen
+	Offline      []ident.BrokerID     // ⊆ Replicas \ ISR: out of service, as their broker says, which lives; they cannot be elected
+	Damaged      []ident.BrokerID     // ⊆ Replicas: not all their batches can be read; they lead where nobody else can
+	led          uint64               // index of the record that chose Leader or lowered MinISR last, or of a later snapshot; no part of a record
+	Full         []ident.BrokerID     // ⊆ Replicas: nothing can be appended to them; they lead where nobody else can, and are in the ISR where it needs them
 }
 
 // Report is how far a replica reaches after its recovery.
@@ -138,7 +142,7 @@ func (p *Partition) check() error {
 	for _, l := range [...]struct {
 		name string
 		list []ident.BrokerID
-	}{{"replicas", p.Replicas}, {"ISR", p.ISR}, {"ELR", p.ELR}, {"last known ELR", p.LastKnownELR}, {"adding", p.Adding}, {"removing", p.Removing}, {"unverified", p.Unverified}} {
+	}{{"replicas", p.Replicas}, {"ISR", p.ISR}, {"ELR", p.ELR}, {"last known ELR", p.LastKnownELR}, {"adding", p.Adding}, {"removing", p.Removing}, {"unverified", p.Unverified}, {"offline", p.Offline}, {"damaged", p.Damaged}, {"full", p.Full}} {
 		for i, b := range l.list {
 			if slices.Contains(l.list[:i], b) {
 				return fmt.Errorf("broker %d twice in the %s", b, l.name)
@@ -156,6 +160,11 @@ func (p *Partition) check() error {
 	for _, b := range p.ELR {
 		if p.InSync(b) {
 			return fmt.Errorf("broker %d in both ISR and ELR", b)
+		}
+	}
+	for _, b := range p.Offline {
+		if p.InSync(b) {
+			return fmt.Errorf("broker %d is in the ISR, and its replica is offline", b)
 		}
 	}
 	if p.Leader != ident.NoBroker && !p.InSync(p.Leader) {

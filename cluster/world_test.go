@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand"
+	"slices"
 	"testing"
 
 	"github.com/troupe-broker/troupe/cluster/config"
@@ -18,6 +19,7 @@ type world struct {
 	rng     *rand.Rand // nil: first come, first served
 	now     Now
 	nodes   []*member
+	images  []*Image // that any node has published, by index
 	post    []mail
 	cut     map[[2]int]bool // letters from one node to another are lost
 	lossPct int
@@ -41,7 +43,9 @@ type member struct {
 	number  int // from 1; also its broker id
 	options Options
 	disk    *disk
-	c       *Controller // nil: down
+	c       *Controller // nil: down, or an observer
+	seat    testSeat
+	held    bool // its disk takes its time
 	out     Out
 	saves   []Save
 	image   *Image // newest published
@@ -66,7 +70,7 @@ func newWorld(tb testing.TB, voters int, o Options, rng *rand.Rand) *world {
 		tb.Fatal(err)
 	}
 	if o.Features == nil {
-		o.Features = []FeatureRange{{Name: PeerVersion, Min: 1, Max: 1}, {Name: "test.version", Min: 0, Max: 3}}
+		o.Features = []FeatureRange{{Name: PeerVersion, Min: 1, Max: 2}, {Name: "test.version", Min: 0, Max: 3}}
 	}
 	for n := 1; n <= voters; n++ {
 		o.Node, o.Broker = voterOf(n).Node, voterOf(n).Broker
@@ -82,6 +86,10 @@ func (n *member) start() {
 	n.w.t.Helper()
 	o := n.options
 	o.Durable = n.disk.durable()
+	if !n.votes(o.Durable) {
+		n.observe(nil)
+		return
+	}
 	c, err := New(o)
 	if err != nil {
 		n.w.t.Fatalf("node %d: %v", n.number, err)
@@ -92,7 +100,7 @@ func (n *member) start() {
 
 // stop kills the node; letters and saves in flight are lost, and with a crash everything that is not synced.
 func (n *member) stop(crash bool) {
-	n.c, n.saves, n.image = nil, nil, nil
+	n.c, n.saves, n.image, n.seat = nil, nil, nil, testSeat{}
 	n.out.Reset()
 	if crash {
 		n.disk.crash()
@@ -140,6 +148,10 @@ func (n *member) carryOut() {
 		}
 		w.trace("%d: %s\n", n.number, describeNote(note))
 	}
+	n.pull(n.out.Ask)
+	if n.out.Reseat != nil {
+		n.seat.next = n.out.Reseat
+	}
 	n.out.Reset()
 	if err := n.c.Check(); err != nil {
 		w.t.Fatalf("node %d: %v", n.number, err)
@@ -161,6 +173,9 @@ func (n *member) commit(c Committed) {
 		}
 	}
 	n.image = c.Image
+	if k := len(w.images); k == 0 || w.images[k-1].Index() < c.Image.Index() {
+		w.images = append(w.images, c.Image)
+	}
 	h := hashOf(EncodeSnapshot(c.Image))
 	if other, ok := w.committed[c.Image.Index()]; ok && other != h {
 		w.t.Fatalf("node %d has another image at index %d than the first node had", n.number, c.Image.Index())
@@ -190,7 +205,7 @@ func (w *world) turn() bool {
 	w.t.Helper()
 	var due []func()
 	for _, n := range w.nodes {
-		if n.c != nil && len(n.saves) > 0 {
+		if n.c != nil && len(n.saves) > 0 && !n.held {
 			due = append(due, n.persist)
 		}
 	}
@@ -216,6 +231,10 @@ func (n *member) persist() {
 	s := n.saves[0]
 	n.saves = n.saves[1:]
 	n.disk.save(s)
+	if r := n.seat.next; r != nil && r.Save == s.ID {
+		n.observe(n.image)
+		return
+	}
 	n.step(&Persisted{Save: s.ID})
 }
 
@@ -253,6 +272,7 @@ func (w *world) ticks(n int) {
 			if n.c != nil {
 				n.tick()
 			}
+			n.seat.tick()
 		}
 		w.settle()
 	}
@@ -282,7 +302,7 @@ func (w *world) await() *member {
 		}
 		w.ticks(1)
 	}
-	w.t.Fatal("nobody is elected in 20 s")
+	w.t.Fatalf("nobody is elected in 20 s:%s", w.state())
 	return nil
 }
 
@@ -312,7 +332,30 @@ func registration(broker int, incarnation byte, rack string) *RegisterBroker {
 		Broker: ident.BrokerID(broker), Incarnation: Incarnation{incarnation, byte(broker)}, ClusterID: "c1", Rack: rack,
 		Directories: []ident.DirectoryID{voterOf(broker).Directory},
 		Endpoints:   []Endpoint{{Name: "PLAINTEXT", Host: fmt.Sprintf("host%d", broker), Port: uint16(9090 + broker)}},
-		Features:    []FeatureRange{{Name: PeerVersion, Min: 1, Max: 1}, {Name: "test.version", Min: 0, Max: 2}},
+		Features:    []FeatureRange{{Name: PeerVersion, Min: 1, Max: 2}, {Name: "test.version", Min: 0, Max: 2}},
+	}
+}
+
+// hold says that all replicas of the broker in an image were found at the start, but those that are gone.
+func (cmd *RegisterBroker) hold(m *Image, gone, unverified []ReplicaRef) {
+	h := Held{Directory: cmd.Directories[0]}
+	for t := range m.Topics() {
+		of := HeldTopic{Topic: t.ID}
+		for i, p := range t.Partitions {
+			ref := ReplicaRef{Topic: t.ID, Partition: int32(i)}
+			switch {
+			case !p.HasReplica(cmd.Broker) || slices.Contains(gone, ref):
+			case slices.Contains(unverified, ref):
+				of.Unverified = append(of.Unverified, ref.Partition)
+			default:
+				of.Whole = append(of.Whole, ref.Partition)
+			}
+		}
+		h.Topics = append(h.Topics, of)
+	}
+	cmd.Held = []Held{h}
+	if b, ok := m.Broker(cmd.Broker); ok {
+		cmd.Runs = []Incarnation{b.Incarnation}
 	}
 }
 
@@ -321,6 +364,7 @@ func (w *world) join(broker int, incarnation byte, rack string) ident.BrokerEpoc
 	w.t.Helper()
 	leader := w.await()
 	reg := registration(broker, incarnation, rack)
+	reg.hold(leader.c.Image(), nil, nil)
 	r := w.ask(leader, &reg.Ask, reg)
 	if r.Err != nil {
 		w.t.Fatalf("register broker %d: %v", broker, r.Err)

@@ -26,6 +26,7 @@ type BrokerValues struct {
 	ConnectionIdleMs      int64 // -1: for ever
 	FetchBytesMax         int32
 	FetchSessionsMax      int32
+	RackAware             bool // send consumers to replicas in their rack
 	DescribePartitionsMax int32
 	NumPartitions         int32
 	ReplicationFactor     int16
@@ -38,10 +39,13 @@ type BrokerValues struct {
 	ProducerIDCheckMs     int64
 	ValidationDepth       string // header, default or full
 	Cleaner               CleanerValues
+	Scrub                 ScrubValues
 	Groups                GroupValues
 	Peer                  PeerValues
 	ReplicaLagMs          int64 // replica.lag.time.max.ms
 	ReplicaFetchBytesMax  int32 // of one ask
+	LeaderThrottle        int64 // bytes per second; math.MaxInt64: no limit
+	FollowerThrottle      int64 // the same
 	ReplicaBackoffMs      int64 // longest pause between asks that are refused
 }
 
@@ -55,6 +59,8 @@ func BrokerOf(s Stack) (BrokerValues, error) {
 		HeartbeatMs:           s.BrokerInt("broker.heartbeat.interval.ms"),
 		ReplicaLagMs:          s.BrokerInt("replica.lag.time.max.ms"),
 		ReplicaFetchBytesMax:  int32(s.BrokerInt("replica.fetch.max.bytes")),
+		LeaderThrottle:        s.BrokerInt("leader.replication.throttled.rate"),
+		FollowerThrottle:      s.BrokerInt("follower.replication.throttled.rate"),
 		ReplicaBackoffMs:      s.BrokerInt("replica.fetch.backoff.ms"),
 		SessionMs:             s.BrokerInt("broker.session.timeout.ms"),
 		SnapshotBytes:         s.BrokerInt("metadata.log.max.record.bytes.between.snapshots"),
@@ -68,6 +74,7 @@ func BrokerOf(s Stack) (BrokerValues, error) {
 		FetchBytesMax:         int32(s.BrokerInt("fetch.max.bytes")),
 		FetchSessionsMax:      int32(s.BrokerInt("max.incremental.fetch.session.cache.slots")),
 		DescribePartitionsMax: int32(s.BrokerInt("max.request.partition.size.limit")),
+		RackAware:             s.BrokerText("replica.selector.class") == RackAwareSelector,
 		NumPartitions:         int32(s.BrokerInt("num.partitions")),
 		ReplicationFactor:     int16(min(s.BrokerInt("default.replication.factor"), 1<<15-1)),
 		AutoCreateTopics:      s.BrokerBool("auto.create.topics.enable"),
@@ -79,6 +86,7 @@ func BrokerOf(s Stack) (BrokerValues, error) {
 		ProducerIDCheckMs:     s.BrokerInt("producer.id.expiration.check.interval.ms"),
 		ValidationDepth:       s.BrokerText("validation.depth"),
 		Cleaner:               cleanerOf(s),
+		Scrub:                 scrubOf(s),
 	}
 	if dirs := s.value(brokerTable, "log.dirs").Words; len(dirs) == 1 {
 		v.DataDir = dirs[0]

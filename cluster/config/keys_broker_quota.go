@@ -48,14 +48,12 @@ var brokerQuotaKeys = []Key{
 		Doc:    "Class that decides client quotas.",
 	},
 	{
-		Name: "leader.replication.throttled.rate", Type: Long, Default: maxLong, Unit: BytesPerSec, Class: Accepted, Update: ClusterWide, Check: atLeast(0),
-		Reason: noThrottle,
-		Doc:    "Bytes per second leaders send to throttled replicas.",
+		Name: "leader.replication.throttled.rate", Type: Long, Default: maxLong, Unit: BytesPerSec, Class: Honoured, Update: ClusterWide, Check: atLeast(0),
+		Doc: "Bytes per second leaders send to throttled replicas.",
 	},
 	{
-		Name: "follower.replication.throttled.rate", Type: Long, Default: maxLong, Unit: BytesPerSec, Class: Accepted, Update: ClusterWide, Check: atLeast(0),
-		Reason: noThrottle,
-		Doc:    "Bytes per second followers take for throttled replicas.",
+		Name: "follower.replication.throttled.rate", Type: Long, Default: maxLong, Unit: BytesPerSec, Class: Honoured, Update: ClusterWide, Check: atLeast(0),
+		Doc: "Bytes per second followers take for throttled replicas.",
 	},
 	{
 		Name: "replica.alter.log.dirs.io.max.bytes.per.second", Type: Long, Default: maxLong, Unit: BytesPerSec, Class: Accepted, Update: ClusterWide, Check: atLeast(0),

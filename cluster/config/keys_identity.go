@@ -104,7 +104,7 @@ var identityKeys = []Key{
 	},
 	{
 		Name: "metadata.log.max.record.bytes.between.snapshots", Type: Long, Default: "20971520", Unit: Bytes, Class: Honoured, Check: atLeast(1),
-		Doc: "Bytes of metadata records after which a snapshot is made.",
+		Doc: "Bytes of metadata records after which a snapshot is made; 1 MiB at most, since the space for the log is reserved ahead.",
 	},
 	{
 		Name: "metadata.log.max.snapshot.interval.ms", Type: Long, Default: "3600000", Unit: Milliseconds, Class: Accepted, Check: atLeast(0),

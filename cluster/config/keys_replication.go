@@ -1,5 +1,8 @@
 package config
 
+// RackAwareSelector is the value of replica.selector.class with which leaders send consumers to a replica in their rack.
+const RackAwareSelector = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+
 // replicationKeys are about replicas and their leaders.
 var replicationKeys = []Key{
 	{
@@ -58,9 +61,8 @@ var replicationKeys = []Key{
 		Doc:    "How often high watermarks are written down.",
 	},
 	{
-		Name: "replica.selector.class", Type: String, Null: true, Class: Accepted,
-		Reason: ownLinks,
-		Doc:    "Class that chooses the replica a consumer reads from.",
+		Name: "replica.selector.class", Type: String, Null: true, Class: Honoured, Check: oneOf("", RackAwareSelector, "org.apache.kafka.common.replica.LeaderSelector"),
+		Doc: "Which replica a consumer reads from that names its rack with client.rack: the leader, or with RackAwareReplicaSelector one in its rack (KIP-392).",
 	},
 	{
 		Name: "controller.socket.timeout.ms", Type: Int, Default: "30000", Unit: Milliseconds, Class: Accepted, Check: atLeast(0),

@@ -47,8 +47,8 @@ var topicKeys = []Key{
 		Doc:      "Sync the log when its oldest unsynced record is this old. With write.caching=false every record acknowledged to acks=all is synced whatever this says.",
 	},
 	{
-		Name: "follower.replication.throttled.replicas", Type: List, Default: "", Class: Accepted, Check: throttled, Reason: noThrottle,
-		Doc: "Replicas (partition:broker pairs, or *) whose catching up counts against the followers' replication quota.",
+		Name: "follower.replication.throttled.replicas", Type: List, Default: "", Class: Honoured, Check: throttled,
+		Doc: "Replicas (partition:broker pairs, or *) whose catching up counts against follower.replication.throttled.rate. One that is in sync never does.",
 	},
 	{
 		Name: "index.interval.bytes", Type: Int, Default: "4096", Unit: Bytes, Class: Honoured, Check: atLeast(0), Synonyms: syn("log.index.interval.bytes"),
@@ -60,8 +60,8 @@ var topicKeys = []Key{
 		Doc:    "Segment size below the public minimum, for tests.",
 	},
 	{
-		Name: "leader.replication.throttled.replicas", Type: List, Default: "", Class: Accepted, Check: throttled, Reason: noThrottle,
-		Doc: "Replicas (partition:broker pairs, or *) whose catching up counts against the leaders' replication quota.",
+		Name: "leader.replication.throttled.replicas", Type: List, Default: "", Class: Honoured, Check: throttled,
+		Doc: "Replicas (partition:broker pairs, or *) whose catching up counts against leader.replication.throttled.rate. One that is in sync never does.",
 	},
 	{
 		Name: "local.retention.bytes", Type: Long, Default: "-2", Unit: Bytes, Class: Accepted, Check: atLeast(-2), Reason: noTier,
@@ -187,7 +187,7 @@ var topicKeys = []Key{
 
 // Reasons that several keys share.
 const (
-	noThrottle    = "replication quotas do not exist yet; replication is not throttled"
+	noThrottle    = "replication throttles keep no samples, and replicas are not moved between directories"
 	noTier        = "tiered storage does not exist yet; everything stays on local disks"
 	noTierRefused = "tiered storage does not exist yet: leave it false"
 	noShareGroups = "share groups do not exist yet: leave it false"

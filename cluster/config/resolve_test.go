@@ -80,6 +80,8 @@ func other(k *Key) string {
 		"group.coordinator.rebalance.protocols": "classic", "group.consumer.assignors": "range", "group.consumer.migration.policy": "disabled",
 		"min.cleanable.dirty.ratio": "0.25", "log.cleaner.min.cleanable.ratio": "0.25", "log.cleaner.io.max.bytes.per.second": "1e6", "log.cleaner.io.buffer.load.factor": "0.5",
 		"join": "a:1", "peer.listen": "localhost:1", "peer.advertise": "a:1", "peer.tls.certificate": "c", "peer.tls.key": "k", "peer.tls.ca": "a",
+		"replica.selector.class":                RackAwareSelector,
+		"leader.replication.throttled.replicas": "0:1", "follower.replication.throttled.replicas": "*",
 		"gossip.keys": "MDEyMzQ1Njc4OWFiY2RlZg==", "gossip.label": "other",
 	}[k.Name]
 }

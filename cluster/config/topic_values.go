@@ -18,6 +18,8 @@ type TopicValues struct {
 	LZ4Level             int
 	ZstdLevel            int
 	FileDeleteDelayMs    int64
+	LeaderThrottled      string // partition:broker pairs with commas between, or *
+	FollowerThrottled    string // the same
 	FlushMessages        int64
 	FlushMs              int64
 	IndexIntervalBytes   int32
@@ -50,6 +52,8 @@ func TopicOf(s Stack) TopicValues {
 		MaxCompactionLagMs:   s.TopicInt("max.compaction.lag.ms"),
 		DeleteRetentionMs:    s.TopicInt("delete.retention.ms"),
 		FileDeleteDelayMs:    s.TopicInt("file.delete.delay.ms"),
+		LeaderThrottled:      s.TopicText("leader.replication.throttled.replicas"),
+		FollowerThrottled:    s.TopicText("follower.replication.throttled.replicas"),
 		FlushMessages:        s.TopicInt("flush.messages"),
 		FlushMs:              s.TopicInt("flush.ms"),
 		IndexIntervalBytes:   int32(s.TopicInt("index.interval.bytes")),

@@ -12,8 +12,7 @@
 //	Offer          a gossip stream that the peer listener has accepted; never blocks
 //	Take           after a Wake: the facts and notes since the last Take; never blocks
 //	Rejoin         at the start and every RejoinAfter, 10 s, with the brokers that are registered: contacts whom gossip does not show; blocks
-//	Announce       when something that the broker tells has changed: a cluster found, a promise made, a stop begun; blocks for a second at most
-//	Rotate         when the keys have changed
+//	Announce       when something that the broker tells has changed: a cluster found, a stop begun; blocks for a second at most
 //	Leave, Stop    in this order when the stop is planned; Stop alone is a death
 //
 // Rejoin, Announce and Leave wait for others, so they belong to actors that own a goroutine. memberlist never reconnects by itself: without Rejoin a

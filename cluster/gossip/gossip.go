@@ -192,10 +192,6 @@ func (g *Gossip) Announce(self Member) error {
 	return nil
 }
 
-// Rotate replaces the keys; the first one seals from now on. To change the key of a cluster, let every broker open with the new one, then seal with it,
-// then forget the old one. It fails with ErrKeys.
-func (g *Gossip) Rotate(keys [][]byte) error { return rotate(g.ring, keys) }
-
 // Leave tells others that this broker stops on purpose, so that they hear of no death. It waits two seconds at most. Stop comes after it.
 func (g *Gossip) Leave() {
 	self := g.Self()

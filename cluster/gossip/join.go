@@ -125,12 +125,12 @@ func (g *Gossip) failed(from, address string, err error) {
 		g.roster.note(codeSeal, hostOf(address), fmt.Sprintf("%s at %s answers with gossip that is sealed with a key that this broker does not have", from, address))
 		return
 	}
-	for _, known := range []error{errSealed, errUnsealed, errLabel} {
+	for _, known := range []error{errSealed, errUnsealed, errLabel, errForeign} {
 		if strings.Contains(text, known.Error()) { // the library does not wrap
-			return // noted when the bytes came
+			return // noted when its bytes came
 		}
 	}
-	g.roster.note(codeUnreachable, from, fmt.Sprintf("gossip cannot reach %s at %s: %s. It tries again, and says so again when it has answered in between", from, address, text))
+	g.roster.note(CodeUnreachable, from, fmt.Sprintf("gossip cannot reach %s at %s: %s. It tries again, and says so again when it has answered in between", from, address, text))
 }
 
 // plainly takes the one error for the one address out of the list that the library makes of it, on a line.

@@ -11,7 +11,7 @@ import (
 
 const keysMax = 8
 
-// ErrKeys is what Start and Rotate return for keys that cannot be used.
+// ErrKeys is what Start returns for keys that cannot be used.
 var ErrKeys = errors.New("TRP-4202: the gossip keys cannot be used")
 
 func checkKeys(keys [][]byte) error {
@@ -39,30 +39,4 @@ func newKeyring(keys [][]byte) (*memberlist.Keyring, error) {
 		return nil, fmt.Errorf("%w: %w", ErrKeys, err)
 	}
 	return ring, nil
-}
-
-// rotate makes the ring hold exactly the keys, the first of which seals from now on.
-func rotate(ring *memberlist.Keyring, keys [][]byte) error {
-	err := checkKeys(keys)
-	switch {
-	case err != nil:
-		return err
-	case ring == nil:
-		return fmt.Errorf("%w: this broker was started without a key; sealing begins with a restart", ErrKeys)
-	case len(keys) == 0:
-		return fmt.Errorf("%w: this broker was started with a key; sealing ends with a restart", ErrKeys)
-	}
-	for _, key := range keys {
-		err = errors.Join(err, ring.AddKey(key))
-	}
-	err = errors.Join(err, ring.UseKey(keys[0]))
-	for _, key := range ring.GetKeys() {
-		if !slices.ContainsFunc(keys, func(k []byte) bool { return bytes.Equal(k, key) }) {
-			err = errors.Join(err, ring.RemoveKey(key))
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrKeys, err)
-	}
-	return nil
 }

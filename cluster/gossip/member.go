@@ -38,7 +38,6 @@ type Member struct {
 
 	Cluster ident.ClusterID // "" while the broker has none
 	Expect  int32           // --bootstrap-expect; 0: it does not found a cluster
-	Promise [32]byte        // SHA-256 of the promise that its directory has made; zero: none
 
 	Node      ident.NodeID // of its directory, for the metadata quorum
 	Directory ident.DirectoryID
@@ -57,7 +56,7 @@ func (m *Member) Name() string {
 }
 
 func (m *Member) equal(o *Member) bool {
-	return m.Broker == o.Broker && m.Incarnation == o.Incarnation && m.Cluster == o.Cluster && m.Expect == o.Expect && m.Promise == o.Promise &&
+	return m.Broker == o.Broker && m.Incarnation == o.Incarnation && m.Cluster == o.Cluster && m.Expect == o.Expect &&
 		m.Node == o.Node && m.Directory == o.Directory && slices.Equal(m.Clients, o.Clients) && m.Peer == o.Peer && m.Rack == o.Rack &&
 		m.Leaving == o.Leaving && m.Address == o.Address
 }
@@ -69,19 +68,15 @@ func (m *Member) foreign(o *Member) bool {
 
 // encode makes the msgpack array
 //
-//	[format, broker, incarnation, cluster, expect, promise, node, directory, [client…], peer, rack, flags]
+//	[format, broker, incarnation, cluster, expect, nil, node, directory, [client…], peer, rack, flags]
 //
-// which grows at its end; readers skip a tail they do not know. It fails with ErrTooLong, and with errMember for what no reader would accept.
+// which grows at its end; the nil is the place of what is told over links now. Readers skip a tail they do not know. It fails with ErrTooLong, and with errMember for what no reader would accept.
 func (m *Member) encode() ([]byte, error) {
 	if err := m.check(); err != nil {
 		return nil, err
 	}
 	var buf bytes.Buffer
 	enc := msgpack.NewEncoder(&buf)
-	promise := m.Promise[:]
-	if m.Promise == [32]byte{} {
-		promise = nil
-	}
 	flags := uint64(0)
 	if m.Leaving {
 		flags |= flagLeaving
@@ -89,7 +84,7 @@ func (m *Member) encode() ([]byte, error) {
 	err := errors.Join(
 		enc.EncodeArrayLen(memberFields), enc.EncodeUint(memberFormat),
 		enc.EncodeInt(int64(m.Broker)), enc.EncodeBytes(m.Incarnation[:]), enc.EncodeString(string(m.Cluster)), enc.EncodeInt(int64(m.Expect)),
-		enc.EncodeBytes(promise), enc.EncodeUint(uint64(m.Node)), enc.EncodeBytes(m.Directory[:]), enc.EncodeArrayLen(len(m.Clients)),
+		enc.EncodeNil(), enc.EncodeUint(uint64(m.Node)), enc.EncodeBytes(m.Directory[:]), enc.EncodeArrayLen(len(m.Clients)),
 	)
 	for _, client := range m.Clients {
 		err = errors.Join(err, enc.EncodeString(client))
@@ -141,7 +136,7 @@ func decodeMember(meta []byte) (Member, error) {
 	r.fixed(m.Incarnation[:])
 	m.Cluster = ident.ClusterID(r.string())
 	m.Expect = r.int32()
-	r.optional(m.Promise[:])
+	r.skip()
 	m.Node = ident.NodeID(r.uint())
 	r.fixed(m.Directory[:])
 	n := r.array()
@@ -247,15 +242,9 @@ func (r *metaReader) fixed(to []byte) {
 	}
 }
 
-// optional reads bytes of a fixed length, or nil.
-func (r *metaReader) optional(to []byte) {
-	n := r.length()
-	if r.err != nil || n < 0 {
-		return
+// skip passes over one value of any kind.
+func (r *metaReader) skip() {
+	if r.err == nil {
+		r.fail(r.dec.Skip())
 	}
-	if n != len(to) {
-		r.fail(fmt.Errorf("a digest of %d bytes", n))
-		return
-	}
-	r.fail(r.dec.ReadFull(to))
 }

@@ -16,7 +16,7 @@ import (
 
 func fullMember() Member {
 	m := member(258, "lkc_cluster-of-22-char")
-	m.Expect, m.Promise, m.Leaving = 3, [32]byte{1, 2, 3}, true
+	m.Expect, m.Leaving = 3, true
 	m.Clients = []string{"PLAINTEXT://broker-258.example:9092", "INTERNAL://[fd00::258]:19092"}
 	return m
 }

@@ -8,11 +8,13 @@ import (
 
 // Codes of notes; docs/errors.md explains them.
 const (
-	codeForeign     = "TRP-4204" // a member of another cluster
-	codeSeal        = "TRP-4205" // keys or labels do not fit
-	codeUnreachable = "TRP-4206" // a seed or a registered broker cannot be reached
-	codeRefused     = "TRP-4207" // malformed, or too much
-	codeOneWay      = "TRP-4208" // TCP works and UDP does not
+	codeForeign = "TRP-4204" // a member of another cluster
+	codeSeal    = "TRP-4205" // keys or labels do not fit
+	codeRefused = "TRP-4207" // malformed, or too much
+	codeOneWay  = "TRP-4208" // TCP works and UDP does not
+
+	// CodeUnreachable is that of a seed or a registered broker that cannot be reached. While brokers start that is usual.
+	CodeUnreachable = "TRP-4206"
 )
 
 const (

@@ -1,6 +1,7 @@
 package gossip
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"sync"
@@ -12,6 +13,8 @@ const (
 	membersMax   = 256 // incarnations in the roster; a cluster has about 50
 	strangersMax = 64
 )
+
+var errForeign = errors.New("a member of another cluster")
 
 // roster is who is shown, and what of it the owner has not been told. memberlist calls it back with its own lock held: nothing here calls the library,
 // and nothing waits.
@@ -82,7 +85,7 @@ func (r *roster) admit(name string, meta []byte, at netip.AddrPort) error {
 	}
 	if r.own.foreign(&m) {
 		r.noteForeign(name, &m)
-		return fmt.Errorf("%s is a member of cluster %s", name, m.Cluster)
+		return fmt.Errorf("%s: %w", name, errForeign)
 	}
 	if _, known := r.members[name]; known {
 		return nil
@@ -154,7 +157,7 @@ func (r *roster) note(code, offender, text string) {
 func (r *roster) forgive(from string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.notes.forget(codeUnreachable, from)
+	r.notes.forget(CodeUnreachable, from)
 }
 
 // unlock ends a critical section, and wakes the owner if there is news that it has not been woken for. That is part of the section, so that nobody is

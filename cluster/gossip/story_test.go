@@ -140,7 +140,7 @@ func TestSplitHealsByItself(t *testing.T) {
 		pass(5 * time.Minute) // the library has forgotten whom it lost
 		net.heal()
 		within(t, RejoinInterval+2*time.Second, "all see each other again", func() bool { return allSee(brokers...) })
-		if texts := apart.said(codeUnreachable); len(texts) != 1 {
+		if texts := apart.said(CodeUnreachable); len(texts) != 1 {
 			t.Errorf("the one apart has only one seed to complain of, once: %q", texts)
 		}
 	})
@@ -201,14 +201,14 @@ func TestWhatIsAnnouncedReachesAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		brokers := crowd(t, newNetwork(t), 3)
 		changed := brokers[2].self
-		changed.Rack, changed.Promise = "elsewhere", [32]byte{7}
+		changed.Rack = "elsewhere"
 		if err := brokers[2].g.Announce(changed); err != nil {
 			t.Fatal(err)
 		}
 		within(t, time.Second, "the others hear the news", func() bool {
 			for _, b := range brokers[:2] {
 				f := b.states()[changed.Name()]
-				if f.State != Updated || f.Member.Rack != "elsewhere" || f.Member.Promise != changed.Promise {
+				if f.State != Updated || f.Member.Rack != "elsewhere" {
 					return false
 				}
 			}
@@ -256,7 +256,7 @@ func TestFoundersHearWhatTheyNeed(t *testing.T) {
 		within(t, RejoinInterval+time.Second, "the founders see each other", func() bool { return allSee(founders...) })
 		for _, b := range founders {
 			for _, f := range b.states() {
-				if f.Member.Cluster != "" || f.Member.Expect != 3 || f.Member.Promise != [32]byte{} {
+				if f.Member.Cluster != "" || f.Member.Expect != 3 {
 					t.Errorf("%s hears %+v", b.self.Name(), f.Member)
 				}
 			}
@@ -290,7 +290,7 @@ func TestSeedsAreLookedUpAtEachAttempt(t *testing.T) {
 		first := net.start(net.options(member(1, "cluster-a")))
 		second := net.start(net.options(member(2, "cluster-a"), "seed.example:9094"))
 		pass(3 * RejoinInterval)
-		if texts := second.said(codeUnreachable); len(texts) != 1 || !strings.Contains(texts[0], "seed.example") {
+		if texts := second.said(CodeUnreachable); len(texts) != 1 || !strings.Contains(texts[0], "seed.example") {
 			t.Errorf("a name without an address is worth one note: %q", texts)
 		}
 		net.name("seed.example", "10.0.0.77", "10.0.0.1") // the first of them is nobody's
@@ -323,7 +323,7 @@ func TestUnreachableSeedIsNotedAgainAfterItAnswered(t *testing.T) {
 		within(t, RejoinInterval+time.Second, "they see each other", func() bool { return allSee(first, second) })
 		first.kill()
 		pass(5 * RejoinInterval)
-		if texts := second.said(codeUnreachable); len(texts) != 2 {
+		if texts := second.said(CodeUnreachable); len(texts) != 2 {
 			t.Errorf("two silences of the seed are %d notes: %q", len(texts), texts)
 		}
 	})

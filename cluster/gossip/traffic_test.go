@@ -59,7 +59,7 @@ func TestGatesKnowAllThatTheLibrarySends(t *testing.T) {
 		pass(time.Minute)
 		for _, b := range brokers {
 			for _, n := range b.noted() {
-				if n.Code != codeUnreachable {
+				if n.Code != CodeUnreachable {
 					t.Errorf("%s: %v", b.self.Name(), n)
 				}
 			}
