@@ -18,14 +18,16 @@ func init() {
 		{Name: "listener", Scope: "address", Policy: exit, OnIOError: "back off", Doc: "accept, limits of connections"},
 		{Name: "session", Mailbox: unbounded, Scope: "client connection", Policy: halt, OnIOError: "close it", Doc: "order of requests, credit, operations under way"},
 		{Name: "partition", Scope: "hosted replica", Policy: exit, OnIOError: "replica offline", Doc: "partition.Machine and its store.Log"},
-		{Name: "isr", Mailbox: many, Scope: "process", Policy: exit, OnIOError: "none", Doc: "what replicas here say to the controller: proposals, verdicts of recovery"},
+		{Name: "isr", Mailbox: many, Scope: "process", Policy: exit, OnIOError: "none", Doc: "what replicas here say to the controller: proposals, verdicts of recovery, marks"},
 		{Name: "coordinator", Mailbox: many, Scope: "led partition of __consumer_offsets", Policy: exit, OnIOError: "unload, load again", Doc: "group.Shard: the groups that hash to the partition"},
-		{Name: "flusher", Mailbox: many, Scope: "data directory", Policy: exit, OnIOError: "directory offline; all: exit", Doc: "group commit"},
+		{Name: "flusher", Mailbox: many, Scope: "data directory and kind of topic", Policy: exit, OnIOError: "directory offline; all: exit", Doc: "group commit: of clients' topics, of internal ones"},
 		{Name: "cleaner", Mailbox: many, Scope: "process", Policy: exit, OnIOError: "back off", Doc: "has the dirtiest logs compacted"},
+		{Name: "scrubber", Scope: "process", Policy: exit, OnIOError: "none", Doc: "has all records read and summed up, round by round"},
 		{Name: "ioworker", Mailbox: many, Scope: "goroutine of a pool", Policy: exit, OnIOError: "told to who asked", Doc: "reads of cold data; opening, closing, cutting, compacting and deleting of logs"},
 		{Name: "links", Mailbox: many, Scope: "process", Policy: exit, OnIOError: "back off", Doc: "which brokers are reached: the peer port, dialling, back-off"},
 		{Name: "link", Mailbox: Mailbox{CountMax: 1 << 20, BytesMax: 256 << 20}, Scope: "connection between brokers", Policy: halt, OnIOError: "connect again", Doc: "msgpack frames, probes, requests under way"},
 		{Name: "gossip", Mailbox: many, Scope: "process", Policy: exit, OnIOError: "back off", Doc: "memberlist: discovers brokers and suspects the dead"},
+		{Name: "neighbour", Mailbox: many, Scope: "process of a simulation of several", Policy: exit, OnIOError: "none", Doc: "nothing: it stands for Gossip, and the simulation hears who this broker is"},
 		{Name: "facts", Scope: "process", Policy: exit, OnIOError: "none", Doc: "the facts that observers hear"},
 	} {
 		i.Kind = Core

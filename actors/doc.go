@@ -38,13 +38,15 @@
 //	| Listener      | address            | accept, limits of connections                              | exit     | back off                      |
 //	| Session       | client connection  | order of requests, credit, operations under way            | halt     | close it                      |
 //	| Partition     | hosted replica     | partition.Machine and its store.Log                        | exit     | replica offline               |
-//	| ISR           | process            | what replicas here say to the controller: proposals, verdicts of recovery | exit | none          |
+//	| ISR           | process            | what replicas here say to the controller: proposals, verdicts of recovery, marks | exit | none          |
 //	| Coordinator   | led partition of __consumer_offsets | group.Shard: the groups that hash to the partition | exit  | unload, load again            |
-//	| Flusher       | data directory     | group commit                                               | exit     | directory offline; all: exit  |
+//	| Flusher       | data directory and kind of topic | group commit: of clients' topics, of internal ones | exit     | directory offline; all: exit  |
 //	| Cleaner       | process            | has the dirtiest logs compacted                            | exit     | back off                      |
+//	| Scrubber      | process            | has all records read and summed up, round by round         | exit     | none                          |
 //	| IOWorker      | goroutine of a pool | reads of cold data; opening, closing, cutting, compacting and deleting of logs | exit     | told to who asked             |
 //	| Links         | process            | which brokers are reached: the peer port, dialling, back-off | exit   | back off                      |
 //	| Link          | connection between brokers | msgpack frames, probes, requests under way         | halt     | connect again                 |
 //	| Gossip        | process            | memberlist: discovers brokers and suspects the dead        | exit     | back off                      |
+//	| Neighbour     | process of a simulation of several | nothing: it stands for Gossip, and the simulation hears who this broker is | exit | none |
 //	| Facts         | process            | the facts that observers hear                              | exit     | none                          |
 package actors

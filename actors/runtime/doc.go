@@ -27,6 +27,9 @@
 // one to handle. Send returns the same error, for counting; the sender must not
 // answer again.
 //
+// The answer itself may find a full mailbox, too. Where its actor cannot go on
+// without it, it is Owed, and no bound keeps it out.
+//
 // # Bugs
 //
 // A panic in a turn is caught around that turn and blamed on the actor by name
@@ -52,5 +55,6 @@
 //   - Timer: a message that comes later, to the actor that armed it.
 //   - Clock: the only source of time; RealClock in production, SimClock in tests.
 //   - Dispatcher: who runs what no sender runs: Pool, or Seeded for simulation.
+//   - Background: who runs what is no turn and must delay none, such as unlinking files.
 //   - Blame: one bug or fault, with the actor that had it.
 package runtime

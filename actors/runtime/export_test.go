@@ -7,10 +7,3 @@ func Idle(r *Ref) bool {
 	defer m.mu.Unlock()
 	return m.started && !m.claimed && m.count == 0
 }
-
-// RingCap is the capacity of the actor's queue.
-func RingCap(r *Ref) int {
-	r.mb.mu.Lock()
-	defer r.mb.mu.Unlock()
-	return len(r.mb.queue.buf)
-}

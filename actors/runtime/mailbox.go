@@ -149,7 +149,7 @@ func (m *mailbox) UserMessageCount() int {
 func (m *mailbox) offer(msg Message, carry bool) (claimed bool, err error) {
 	size := msg.Bytes()
 	m.mu.Lock()
-	if err := m.admit(size); err != nil {
+	if err := m.admit(msg, size); err != nil {
 		m.rejects++
 		m.mu.Unlock()
 		reject(msg, err)
@@ -178,14 +178,16 @@ func (m *mailbox) offer(msg Message, carry bool) (claimed bool, err error) {
 }
 
 // admit checks the state and the bounds. mu is held.
-func (m *mailbox) admit(size int) error {
+func (m *mailbox) admit(msg Message, size int) error {
 	switch {
 	case m.closed:
 		return ErrStopped
 	case m.shut:
 		return ErrQuarantined
 	case m.full, m.count >= m.spec.CountMax, m.bytes+size > m.spec.BytesMax && m.count > 0:
-		return ErrFull
+		if _, owed := msg.(Owed); !owed {
+			return ErrFull
+		}
 	}
 	return nil
 }

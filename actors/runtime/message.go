@@ -20,6 +20,15 @@ type Rejecter interface {
 	Reject(err error)
 }
 
+// Owed is a message that a full mailbox takes all the same, because it comes once and its
+// actor could not go on without it: what it lent or asked for comes back by it, or it is an
+// order of whoever made the actor. Nobody outside may be able to cause many.
+type Owed interface {
+	Message
+	// Owed does nothing.
+	Owed()
+}
+
 // Sender is who a message can be sent through: a Runner, or a Turn.
 type Sender interface {
 	// Send queues the message; see Runner.Send.

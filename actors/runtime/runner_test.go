@@ -348,6 +348,51 @@ func TestAFullMailboxAnswersAtOnce(t *testing.T) {
 	}
 }
 
+// owed is a note that no bound keeps out.
+type owed struct{ note }
+
+func (*owed) Owed() {}
+
+func TestAFullMailboxTakesWhatItsActorIsOwed(t *testing.T) {
+	sys := newSystem(t)
+	gate, entered := make(chan struct{}), make(chan struct{}, 1)
+	handled := 0
+	ref := spawnReady(t, sys, nil, runtime.Spec{Name: "a", Kind: "test", CountMax: 1, BytesMax: 100, Blocking: true, Behaviour: &script{onMessage: func(_ *runtime.Turn, m runtime.Message) {
+		select {
+		case entered <- struct{}{}:
+		default:
+		}
+		<-gate
+		if _, ok := m.(*owed); ok {
+			handled++
+		}
+	}}})
+	r := runtime.NewRunner(sys)
+	if err := r.Send(ref, &note{size: 100}); err != nil {
+		t.Fatal(err)
+	}
+	<-entered
+	if err := r.Send(ref, &note{}); !errors.Is(err, runtime.ErrFull) {
+		t.Fatalf("a full mailbox answers %v", err)
+	}
+	for range 3 {
+		if err := r.Send(ref, &owed{note{size: 50}}); err != nil {
+			t.Errorf("what the actor is owed was refused: %v", err)
+		}
+	}
+	close(gate)
+	waitIdle(t, sys, ref)
+	if handled != 3 {
+		t.Errorf("%d of 3 were handled", handled)
+	}
+	ref.Stop()
+	<-ref.Done()
+	late := &owed{}
+	if err := r.Send(ref, late); !errors.Is(err, runtime.ErrStopped) || !late.rejectedWith(runtime.ErrStopped) {
+		t.Errorf("an actor that has stopped answers %v", err)
+	}
+}
+
 func TestABlockingActorDoesNotHoldItsSender(t *testing.T) {
 	sys := newSystem(t)
 	gate, done := make(chan struct{}), make(chan struct{})

@@ -31,8 +31,9 @@ type Seeded struct {
 	types  map[reflect.Type]uint64
 	blames []*Blame
 	failed *Blame
-	delay  func(actor string) time.Duration
-	late   func(actor string) time.Duration
+	delay  func(s *System, actor string) time.Duration
+	late   func(s *System, actor string) time.Duration
+	frozen []*mailbox // that would be ready, of Systems that stand still
 	watch  func(actor string, batch []Message)
 }
 
@@ -109,7 +110,28 @@ func (d *Seeded) Restart(r *Ref) {
 // nobody. It may be called inside a turn.
 func (d *Seeded) Abandon(s *System) {
 	d.ready = slices.DeleteFunc(d.ready, func(m *mailbox) bool { return m.sys == s })
+	d.frozen = slices.DeleteFunc(d.frozen, func(m *mailbox) bool { return m.sys == s })
 	s.abandoned = true
+}
+
+// Freeze has a System stand still, as a process that got SIGSTOP: none of its actors
+// runs, what they are sent waits. Its timers are its Clock's affair. Freeze with on
+// false lets it go on.
+func (d *Seeded) Freeze(s *System, on bool) {
+	s.frozen = on
+	from, to := &d.frozen, &d.ready
+	if on {
+		from, to = to, from
+	}
+	var rest []*mailbox
+	for _, m := range *from {
+		if m.sys == s {
+			*to = append(*to, m)
+		} else {
+			rest = append(rest, m)
+		}
+	}
+	*from = rest
 }
 
 // Reclaim takes back what an abandoned System holds of the library. It is called
@@ -127,12 +149,12 @@ func (d *Seeded) Reclaim(s *System) {
 // Hold makes the turns of blocking actors wait: delay is asked whenever such an actor
 // has something to do, and its turn comes so much later, while others run. Zero lets
 // it run when its turn comes. Without Hold blocking actors are like others.
-func (d *Seeded) Hold(delay func(actor string) time.Duration) { d.delay = delay }
+func (d *Seeded) Hold(delay func(s *System, actor string) time.Duration) { d.delay = delay }
 
 // Late makes the turns of all other actors wait, as on a machine that has other things
 // to do: what an actor is sent in the meantime is there when its turn comes. Without
 // Late they run in their turn.
-func (d *Seeded) Late(delay func(actor string) time.Duration) { d.late = delay }
+func (d *Seeded) Late(delay func(s *System, actor string) time.Duration) { d.late = delay }
 
 // Watch has every turn told before it runs.
 func (d *Seeded) Watch(turn func(actor string, batch []Message)) { d.watch = turn }
@@ -210,7 +232,7 @@ func (d *Seeded) enqueue(m *mailbox) {
 		delay = d.delay
 	}
 	if delay != nil {
-		if wait := delay(m.path); wait > 0 {
+		if wait := delay(m.sys, m.path); wait > 0 {
 			d.clock.NewAlarm(func() { d.admit(m) }).Set(wait)
 			return
 		}
@@ -219,7 +241,11 @@ func (d *Seeded) enqueue(m *mailbox) {
 }
 
 func (d *Seeded) admit(m *mailbox) {
-	if !m.sys.abandoned {
+	switch {
+	case m.sys.abandoned:
+	case m.sys.frozen:
+		d.frozen = append(d.frozen, m)
+	default:
 		d.ready = append(d.ready, m)
 	}
 }

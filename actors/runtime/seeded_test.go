@@ -159,7 +159,7 @@ func TestACrashedSystemLeavesNothingBehind(t *testing.T) {
 // TestActorsThatAreLateFindAllThatCameInTheMeantime: an actor whose turn is late has in it what was sent while it waited.
 func TestActorsThatAreLateFindAllThatCameInTheMeantime(t *testing.T) {
 	sim := newSimulated(1)
-	sim.run.Late(func(actor string) time.Duration {
+	sim.run.Late(func(_ *runtime.System, actor string) time.Duration {
 		if actor != "late" {
 			return 0
 		}
@@ -182,10 +182,36 @@ func TestActorsThatAreLateFindAllThatCameInTheMeantime(t *testing.T) {
 	}
 }
 
+// TestAFrozenSystemDoesNothingUntilItGoesOn: what it is sent meanwhile is there then.
+func TestAFrozenSystemDoesNothingUntilItGoesOn(t *testing.T) {
+	sim := newSimulated(1)
+	var log journal
+	say := func(s string) runtime.Spec {
+		return runtime.Spec{Name: s, Kind: "test", Behaviour: &script{onMessage: func(*runtime.Turn, runtime.Message) { log.add("%s", s) }}}
+	}
+	early, late := spawn(t, sim.System, nil, say("early")), spawn(t, sim.System, nil, say("late"))
+	for sim.run.Step() {
+	}
+	sim.mustSend(t, early, &note{})
+	sim.run.Freeze(sim.System, true)
+	sim.mustSend(t, late, &note{})
+	for sim.run.Step() {
+	}
+	if got := log.String(); got != "" || sim.run.Ready() != 0 {
+		t.Errorf("frozen, and yet %q", got)
+	}
+	sim.run.Freeze(sim.System, false)
+	for sim.run.Step() {
+	}
+	if got := log.String(); len(got) != len("early late") {
+		t.Errorf("after that %q", got)
+	}
+}
+
 func TestBlockingActorsAreHeldWhileOthersRun(t *testing.T) {
 	sim := newSimulated(1)
 	var log journal
-	sim.run.Hold(func(actor string) time.Duration {
+	sim.run.Hold(func(_ *runtime.System, actor string) time.Duration {
 		if actor != "disk" {
 			t.Errorf("%s does not block", actor)
 		}

@@ -120,7 +120,7 @@ type Spec struct {
 	// New makes the behaviour, again for each restart.
 	New func() Behaviour
 	// CountMax bounds the messages in the mailbox, those in the running turn
-	// included. Default: 1024.
+	// included. Default: 1024. A message that is Owed is taken all the same.
 	CountMax int
 	// BytesMax bounds their bytes, likewise. A message larger than BytesMax is
 	// accepted by an empty mailbox only. Default: 8 MiB.

@@ -48,6 +48,7 @@ type System struct {
 	goroutines  sync.WaitGroup // of blocking actors
 
 	abandoned bool // by a simulation; its goroutine's own
+	frozen    bool // likewise
 
 	mu       sync.Mutex
 	live     map[string]*mailbox // by path
