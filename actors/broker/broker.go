@@ -49,6 +49,7 @@ func Start(o Options, w World) (*Broker, error) {
 	}
 	b := &Broker{world: w, accepting: make(chan struct{}), failed: make(chan struct{}), places: newPlaces()}
 	b.shared = &shared{static: o.Static, system: w.System, log: w.Log, metrics: &metrics{}, facts: &facts{}, places: b.places, random: &entropy{src: w.Rand}, inspection: w.Inspection}
+	b.shared.checkpointMs = w.CheckpointMs
 	b.shared.settings.Store(&values)
 	b.shared.topics.Store(emptyTable)
 	b.shared.image.Store(cluster.NewImage())
@@ -61,7 +62,8 @@ func Start(o Options, w World) (*Broker, error) {
 	}
 	dir, opened, err := store.OpenDirectory(store.DirectoryOptions{
 		FS: w.FS, Path: values.DataDir, Broker: ident.BrokerID(values.BrokerID), Rand: w.Rand, Generations: &store.Generations{}, Background: w.Background, Parallel: w.Parallel,
-		OpenLogsMax: max(descriptorLimit()*logShare/100, logsMin), BallastBytes: w.BallastBytes, RaftReserveBytes: w.RaftReserveBytes,
+		OpenLogsMax: openLogsMax(descriptorLimit(), mappingLimit()), BallastBytes: w.BallastBytes, RaftReserveBytes: w.RaftReserveBytes,
+		ControlSlots: w.ControlSlots,
 	})
 	if err != nil {
 		b.shared.facts.host.Stop()
@@ -83,22 +85,26 @@ func Start(o Options, w World) (*Broker, error) {
 	if err != nil {
 		return undo(errors.Join(err, m.log.Close()))
 	}
-	syncer, err := dir.NewSyncer()
+	syncers, err := newSyncers(dir)
 	if err != nil {
 		return undo(errors.Join(err, m.log.Close()))
 	}
 	if b.peering, err = b.openPeers(&values.Peer, b.member(&values, &m.seat, endpoints)); err != nil {
-		return undo(errors.Join(err, m.log.Close(), syncer.Close()))
+		return undo(errors.Join(err, m.log.Close(), syncers.Close()))
 	}
 	if b.peering != nil {
 		endpoints = append(endpoints, b.peering.endpoint())
 	}
-	d := &dataDir{store: dir, opened: opened}
+	runs, err := dir.NoteRun(b.shared.identity.Incarnation)
+	if err != nil {
+		return undo(errors.Join(err, m.log.Close(), syncers.Close(), b.peering.close()))
+	}
+	d := &dataDir{store: dir, opened: opened, runs: runs}
 	b.shared.directories = []*dataDir{d}
 	b.tellOpened(d)
-	if err := b.spawn(&values, d, syncer, m, endpoints); err != nil {
+	if err := b.spawn(&values, d, syncers, m, endpoints); err != nil {
 		// The system does not take actors any more: it is being shut down.
-		return undo(errors.Join(err, m.log.Close(), syncer.Close(), b.peering.close()))
+		return undo(errors.Join(err, m.log.Close(), syncers.Close(), b.peering.close()))
 	}
 	return b, nil
 }
@@ -122,7 +128,9 @@ func (b *Broker) openMetadata(dir *store.Directory, v *config.BrokerValues) (*me
 		return nil, err
 	}
 	m := &metadata{log: log, held: durable(&state), options: cluster.Options{
-		Node: meta.Node, Broker: meta.Broker, Static: b.shared.static, Features: features, SessionMs: v.SessionMs, SnapshotBytes: v.SnapshotBytes,
+		Node: meta.Node, Broker: meta.Broker, Static: b.shared.static, Features: features, SessionMs: v.SessionMs,
+		// On a full disk the reserve is all there is, and a broker that cannot write its metadata stops.
+		SnapshotBytes: min(v.SnapshotBytes, log.Reserve()/raftShare), KeepBytes: log.Reserve() / raftShare,
 	}}
 	if err := b.takeSeat(m, dir, v, state.Created || len(state.Entries) == 0 && state.Snapshot.Index == 0); err != nil {
 		return nil, errors.Join(err, log.Close())
@@ -137,7 +145,7 @@ func (b *Broker) takeSeat(m *metadata, dir *store.Directory, v *config.BrokerVal
 	b.shared.random.fill(id[:])
 	f := cluster.FoundingOptions{
 		Self:      cluster.Announcement{Broker: meta.Broker, Node: meta.Node, Directory: meta.Directory, Expect: v.Peer.Expect, Cluster: meta.Cluster},
-		ClusterID: ident.ClusterID(base64.RawURLEncoding.EncodeToString(id[:])), Features: founded, Join: len(v.Peer.Join) > 0, Numbered: v.Peer.Numbered,
+		ClusterID: ident.ClusterID(base64.RawURLEncoding.EncodeToString(id[:])), Features: founded, Serves: features, Join: len(v.Peer.Join) > 0, Numbered: v.Peer.Numbered,
 	}
 	if fresh && meta.Cluster == "" && v.Peer.Expect == 1 {
 		p := cluster.Promise{ClusterID: f.ClusterID, Voters: []cluster.Voter{{Node: meta.Node, Broker: meta.Broker, Directory: meta.Directory}}, Features: founded}
@@ -150,7 +158,7 @@ func (b *Broker) takeSeat(m *metadata, dir *store.Directory, v *config.BrokerVal
 	o := m.options
 	o.Durable = m.held
 	var err error
-	if m.seat, err = sit(o, f, fresh, v.Peer.Listen != "" && b.world.ListenPeers != nil); err != nil {
+	if m.seat, err = sit(o, f, fresh, v.Peer.Listen != "" && (b.world.ListenPeers != nil || b.world.Neighbours != nil)); err != nil {
 		return fmt.Errorf("metadata log of %s: %w", dir.Path(), err)
 	}
 	switch id := m.image().ClusterID(); {
@@ -203,7 +211,7 @@ func (b *Broker) tellOpened(d *dataDir) {
 }
 
 // spawn starts the actors, each after those whose messages it may get at once.
-func (b *Broker) spawn(v *config.BrokerValues, d *dataDir, syncer *store.Syncer, m *metadata, endpoints []cluster.Endpoint) error {
+func (b *Broker) spawn(v *config.BrokerValues, d *dataDir, syncers *syncers, m *metadata, endpoints []cluster.Endpoint) error {
 	s, sys := b.shared, b.world.System
 	var err error
 	child := func(parent *runtime.Ref, spec runtime.Spec) *runtime.Ref {
@@ -229,7 +237,8 @@ func (b *Broker) spawn(v *config.BrokerValues, d *dataDir, syncer *store.Syncer,
 	if d.recovery, err = spawnPool(sys, b.root, "recovery", recoveryWorkers); err != nil {
 		return err
 	}
-	d.flusher = child(b.root, blocking(cast("flusher", "flusher", &flusher{dir: d, shared: s, log: s.log, syncer: syncer})))
+	d.flusher = child(b.root, blocking(cast("flusher", "flusher", &flusher{dir: d, shared: s, log: s.log, syncer: syncers.topics})))
+	d.internal = child(b.root, blocking(cast("flusher", "flusher-internal", &flusher{dir: d, shared: s, log: s.log, syncer: syncers.internal, internal: true})))
 	s.metadata = child(b.root, cast("metadata", "metadata", &metadataActor{image: &s.image, root: b.root}))
 	s.credit = newCreditPool(creditSize(v), b.memoryShort)
 	s.producerIDs = child(b.root, cast("producerids", "producer-ids", &producerIDsActor{shared: s}))
@@ -242,12 +251,14 @@ func (b *Broker) spawn(v *config.BrokerValues, d *dataDir, syncer *store.Syncer,
 		return err
 	}
 	controller := &controllerActor{
-		seat: m.seat, shared: s, log: s.log, writer: b.writer, options: m.options, tickMs: controllerTickMs, durable: m.held, inspection: s.inspection,
+		seat: m.seat, shared: s, log: s.log, writer: b.writer, options: m.options, tickMs: controllerTickMs, address: b.PeerAddress(), durable: m.held,
+		inspection: s.inspection,
 	}
 	if s.inspection != nil {
 		s.inspection.shared, s.inspection.controller = s, controller
 	}
 	s.controller = child(b.root, cast("controller", "controller", controller))
+	s.scrubber = child(b.root, cast("scrubber", "scrubber", &scrubberActor{shared: s}))
 	for i, l := range v.Listeners {
 		door := &listenerActor{shared: s, log: s.log, name: l.Name, places: b.places, opened: b.accepting}
 		if i < len(b.sockets) {
@@ -287,9 +298,13 @@ const controllerTickMs = 100
 
 // registration is what the broker says of this run to the controller.
 func (b *Broker) registration(v *config.BrokerValues, d *dataDir, endpoints []cluster.Endpoint) cluster.RegisterBroker {
-	clean, notWhole, unverified := d.judge()
+	clean, held := d.judge()
+	runs := make([]cluster.Incarnation, len(d.runs))
+	for i, r := range d.runs {
+		runs[i] = r
+	}
 	return cluster.RegisterBroker{
-		CleanEpoch: clean, NotWhole: notWhole, Unverified: unverified,
+		CleanEpoch: clean, Held: []cluster.Held{held}, Runs: runs,
 		Broker: b.shared.identity.Broker, Incarnation: b.shared.identity.Incarnation, Endpoints: endpoints,
 		Directories: []ident.DirectoryID{d.store.Meta().Directory}, Rack: v.Rack, Features: features,
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/troupe-broker/troupe/partition"
 	"github.com/troupe-broker/troupe/store"
 	"github.com/troupe-broker/troupe/wire"
+	"github.com/troupe-broker/troupe/wire/ident"
 	"github.com/troupe-broker/troupe/wire/record"
 )
 
@@ -23,6 +24,9 @@ func (p *partitionActor) carryOut(t *runtime.Turn) {
 	}
 	for i := range o.Propose {
 		_ = t.Send(p.shared.isr, &wishISR{replica: p.replica, proposal: o.Propose[i]}) // gone only when the broker stops
+	}
+	if n := len(o.Condition); n > 0 {
+		p.tellFull(t, o.Condition[n-1].Full)
 	}
 	for p.replied < len(o.Reply) { // counted in p: after a fault the next call goes on behind the one that had it
 		r := &o.Reply[p.replied]
@@ -74,15 +78,22 @@ func (p *partitionActor) persist(t *runtime.Turn, w *partition.Write) {
 		p.file.AssignEpoch(w.LeaderEpoch, w.Offset)
 	case partition.WriteEpochsCut:
 		p.file.CutEpochs(w.Offset)
+	case partition.WriteRoom:
+		p.lookForRoom(t, w)
 	case partition.WriteStart:
 		if err := p.file.SetStart(w.Offset); err != nil {
 			p.fail(t, err)
 			return
 		}
 		p.askFlush(t)
-	case partition.WriteStrictConfirmed, partition.WriteStrictCleared:
-		// If the broker stops before the job is done, the mark stays as it was, which the next start finds.
-		_ = p.replica.dir.recovery.give(t, &markStrict{replica: p.replica, epoch: w.LeaderEpoch, on: w.Kind == partition.WriteStrictConfirmed})
+	case partition.WriteStrictConfirmed:
+		p.unmarking = ident.NoLeaderEpoch
+		p.file.SetStrict(true)
+		_ = t.Send(p.replica.dir.flusher, signalStrict) // refused: it is written a minute later
+	case partition.WriteStrictCleared:
+		p.unmarking, p.unmarkPause = w.LeaderEpoch, 0
+		p.file.SetStrict(false)
+		p.unmark(t)
 	default:
 		panic(fmt.Sprintf("broker: partition %s wants an unknown write %d", p.replica.tp, w.Kind))
 	}
@@ -97,7 +108,7 @@ func (p *partitionActor) writeBatch(t *runtime.Turn, w *partition.Write) {
 	err := p.file.Append(batch, p.now.Wall)
 	p.writing = false
 	if err != nil {
-		p.failed.Code, p.failed.Written = wire.KafkaStorageError, 0
+		p.failed = partition.AppendFailed{Code: wire.KafkaStorageError, Full: store.IsRetriable(err)}
 		p.machine.Step(p.now, &p.failed, &p.out)
 		if !store.IsRetriable(err) {
 			p.fail(t, err)
@@ -111,9 +122,30 @@ func (p *partitionActor) writeBatch(t *runtime.Turn, w *partition.Write) {
 	s.appendedRecords.Add(int64(batch.Count()))
 	s.appendedBatches.Add(1)
 	p.machine.Step(p.now, &p.appended, &p.out)
+	p.sawRoll(t, w.Offset)
+}
+
+// lookForRoom finds out whether a batch could be appended.
+func (p *partitionActor) lookForRoom(t *runtime.Turn, w *partition.Write) {
+	err := p.file.Room(int(w.Bytes), p.now.Wall)
+	p.space.Room = err == nil
+	p.machine.Step(p.now, &p.space, &p.out)
+	switch {
+	case err == nil:
+	case store.IsRetriable(err):
+		p.shared.sampled.refused(p.replica, err)
+	default:
+		p.fail(t, err)
+		return
+	}
+	p.sawRoll(t, w.Offset)
+}
+
+// sawRoll looks whether a segment has begun, which begins at base.
+func (p *partitionActor) sawRoll(t *runtime.Turn, base ident.Offset) {
 	if n := p.file.Segments(); n != p.segments {
 		p.segments = n
-		p.rolled.Base = w.Offset
+		p.rolled.Base = base
 		p.machine.Step(p.now, &p.rolled, &p.out)
 		p.askFlush(t) // what is closed will not be written again: let it reach the disk
 	}
@@ -141,11 +173,17 @@ func (p *partitionActor) replyFetch(t *runtime.Turn, f *fetchRead, r *partition.
 	f.HighWatermark, f.LastStable, f.LogStart = r.Fetch.HighWatermark, r.Fetch.LastStable, r.Fetch.LogStart
 	f.Leader, f.LeaderEpoch = r.Leader, r.LeaderEpoch
 	f.upTo = r.Fetch.UpTo
+	f.Elsewhere, f.Preferred = r.Code == wire.NoError && r.Fetch.Preferred != ident.NoBroker, r.Fetch.Preferred
 	f.Diverging = wire.EpochEnd{Known: r.Fetch.Diverging, Epoch: r.Fetch.DivergingEpoch, EndOffset: r.Fetch.DivergingEnd}
 	f.from, f.most = r.Fetch.From, int(r.Fetch.BytesMax)
 	f.present = false
-	if r.Code == wire.NoError && f.from < f.upTo && !p.read(t, f) {
-		return // it goes on when the disk has been read
+	if r.Code == wire.NoError && f.from < f.upTo {
+		if f.bad = wire.CorruptMessage; p.machine.Role() == partition.Following {
+			f.bad = wire.NotLeaderOrFollower // the leader has it, and sends nobody here while this replica is damaged
+		}
+		if !p.read(t, f) {
+			return // it goes on when the disk has been read
+		}
 	}
 	f.back = true
 	_ = t.Send(f.session, f)
@@ -201,7 +239,7 @@ func (p *partitionActor) fail(t *runtime.Turn, err error) {
 	if p.replica.dir.store.Offline() != nil {
 		p.shared.lost(t, p.replica.dir, err)
 	}
-	p.stop(err)
+	p.stop(t, err)
 }
 
 // note makes log lines and facts of what happened.
@@ -232,6 +270,11 @@ func (p *partitionActor) note(t *runtime.Turn, n partition.Note) {
 			Msg(codeCommittedCut + ": the leader lacks records that were committed here, up to this offset; this replica gives them up")
 	case partition.NoteSyncHung:
 		p.log.Error().Int64("epoch", int64(n.LeaderEpoch)).Msg(codeSyncHung + ": a sync of this log has hung for replica.lag.time.max.ms; another replica should lead")
+	case partition.NoteFull:
+		p.log.Warn().Int64("epoch", int64(n.LeaderEpoch)).Int64("offset", int64(n.Offset)).
+			Msg(codeDiskFull + ": nothing can be appended to this replica: others should lead, and be in sync, until there is room")
+	case partition.NoteRoom:
+		p.log.Info().Int64("epoch", int64(n.LeaderEpoch)).Int64("offset", int64(n.Offset)).Msg("there is room for this replica again")
 	case partition.NoteBadAnswer:
 		p.shared.sampled.warn(codeBadAnswer, p.replica, "the leader sent an answer that no leader gives; it was ignored")
 	default: // the others are for transcripts

@@ -21,7 +21,7 @@ import (
 //	a run:  partition (BeginClean) ──> worker (Work) ──> partition (SwapCleaned) ──> worker … ──> partition (EndClean) ──> cleaner, which asks again
 //
 // Each run has a worker of the cleaner's own: it may take hours, and nobody who opens or deletes a log is to wait for it.
-// A log with a damaged batch is told of, once, and left alone until the broker is restarted.
+// A log with a damaged batch is told of, once, and left alone until something of it was mended, or the broker is restarted.
 type cleanerActor struct {
 	shared *shared
 	log    zerolog.Logger
@@ -33,9 +33,9 @@ type cleanerActor struct {
 	running map[*replica]*runtime.Ref // with the worker of the run
 	idle    []*runtime.Ref            // workers
 	hired   int                       // workers, ever: for their names
-	bad     map[*replica]bool
-	over    bool     // the broker stops: nothing is begun any more
-	resting []func() // are called when no run is left
+	bad     map[*replica]int64        // with the number of ranges that had been mended
+	over    bool                      // the broker stops: nothing is begun any more
+	resting []func()                  // are called when no run is left
 }
 
 // Messages of the cleaner and its partitions.
@@ -85,6 +85,9 @@ func (*cleanJob) Bytes() int   { return 0 }
 func (*cleanEnded) Bytes() int { return 0 }
 func (*cleanRest) Bytes() int  { return 0 }
 
+// Owed implements runtime.Owed: the partition counts it as under way.
+func (*cleanJob) Owed() {}
+
 // Reject implements runtime.Rejecter: the cleaner has stopped, and its workers before it.
 func (r *cleanRest) Reject(error) { r.done() }
 
@@ -103,7 +106,7 @@ func (j *cleanJob) Reject(err error) {
 
 // Started implements runtime.Starter.
 func (c *cleanerActor) Started(t *runtime.Turn) {
-	c.running, c.bad = make(map[*replica]*runtime.Ref), make(map[*replica]bool)
+	c.running, c.bad = make(map[*replica]*runtime.Ref), make(map[*replica]int64)
 	c.timer = t.NewTimer(signalTick)
 	c.rest()
 }
@@ -150,16 +153,17 @@ func (c *cleanerActor) survey(t *runtime.Turn) {
 	}
 	c.found = c.found[:0]
 	var ask []*replica
-	bad := make(map[*replica]bool)
+	bad := make(map[*replica]int64)
 	for _, e := range c.shared.topics.Load().all() {
 		for _, r := range e.replicas {
 			if r == nil {
 				continue
 			}
-			if c.bad[r] {
-				bad[r] = true
+			mended, left := c.bad[r]
+			if left = left && mended == r.stats.repaired.Load(); left {
+				bad[r] = mended
 			}
-			if e.rules.Compacted && !c.bad[r] && c.running[r] == nil {
+			if e.rules.Compacted && !left && c.running[r] == nil {
 				ask = append(ask, r)
 			}
 		}
@@ -282,7 +286,7 @@ func (c *cleanerActor) end(t *runtime.Turn, m *cleanEnded) {
 
 // condemn leaves a log alone.
 func (c *cleanerActor) condemn(r *replica, err error) {
-	c.bad[r] = true
+	c.bad[r] = r.stats.repaired.Load()
 	c.shared.metrics.cleaner.uncleanable.Store(int64(len(c.bad)))
-	c.log.Error().Err(err).Str("topic", r.tp.Topic).Int32("partition", r.tp.Partition).Msg("the log is not compacted any more; it grows until this is mended and the broker restarted")
+	c.log.Error().Err(err).Str("topic", r.tp.Topic).Int32("partition", r.tp.Partition).Msg("the log is not compacted any more; it grows until this is mended")
 }

@@ -85,11 +85,13 @@ func (p *partitionActor) cleanNow(t *runtime.Turn, j *cleanJob) {
 		return
 	}
 	e := &cleanEnded{replica: p.replica, err: j.err, nothing: j.run == nil && j.err == nil}
+	// A run beside which a repair has put another file in the place of one that it reads has met damage that is none.
+	believed := j.run != nil && !j.run.Cancelled()
 	if j.run != nil {
 		e.stats, e.took = p.file.EndClean(j.run), p.now.Mono-j.began
 	}
 	p.cleaning = nil
-	if j.run != nil && errors.Is(j.err, store.ErrDamaged) {
+	if believed && errors.Is(j.err, store.ErrDamaged) {
 		p.condemn(t, j.run.Unsound())
 	}
 	if j.err != nil && p.replica.dir.store.Offline() != nil {
@@ -115,6 +117,7 @@ func (p *partitionActor) stopCleaning() {
 	if p.cleaning != nil {
 		p.cleaning.Cancel()
 	}
+	p.stopRepair()
 }
 
 // do implements job.

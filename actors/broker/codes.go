@@ -13,9 +13,11 @@ const (
 	codeCommittedCut   = "TRP-2109" // a replica gave up committed records
 	codeSyncHung       = "TRP-2110" // a sync of a log hangs
 	codeBadAnswer      = "TRP-2111" // a leader's answer that makes no sense
+	codeDivergence     = "TRP-2112" // a replica and its leader differ
 	codeMetadataLost   = "TRP-4101" // the metadata log is missing or cannot be written
 	codeUnclean        = "TRP-4102" // a leader that may miss records
 	codeRegistration   = "TRP-4103" // the controller refuses the broker
+	codeSupplanted     = "TRP-4106" // another process is this broker now
 	codeAlone          = "TRP-4104" // a broker of a cluster was started without a peer port
 	codeFounded        = "TRP-4105" // a promise that is kept cannot be forgotten
 	codeSilentRefusal  = "TRP-3101" // an acks=0 write was refused

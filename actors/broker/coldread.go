@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/troupe-broker/troupe/actors/runtime"
+	"github.com/troupe-broker/troupe/cluster"
 	"github.com/troupe-broker/troupe/store"
 	"github.com/troupe-broker/troupe/wire"
 	"github.com/troupe-broker/troupe/wire/ident"
@@ -12,10 +13,10 @@ import (
 // How records that are not in memory are read, though no turn may wait for the disk:
 //
 //	at the partition ── the way to the records is not in memory ──> lookUp, with the log on loan ──> back at the partition
-//	                 ── the records are not in memory ──> checkRegion, which reads them all and sums them up ──> to the session
+//	                 ── the records are not in memory, or were there before this process ──> checkRegion, which reads them all and sums them up ──> to the session
 //	                 ── they are ──> to the session
 //
-// The checksums of what is in memory are not looked at: those bytes were summed up when they came from a client, or from the disk.
+// The checksums of what is in memory are not looked at again: those bytes were summed up when they came from a client, or when they were read first.
 
 // read finds the records of a read and says whether it can go back to its session now.
 func (p *partitionActor) read(t *runtime.Turn, f *fetchRead) (done bool) {
@@ -35,12 +36,16 @@ func (p *partitionActor) read(t *runtime.Turn, f *fetchRead) (done bool) {
 // took goes on with what a read found in the log.
 func (p *partitionActor) took(t *runtime.Turn, f *fetchRead, region store.Region, err error) (done bool) {
 	if err != nil {
-		f.Refuse(p.readRefusal(t, err))
+		code := p.readRefusal(t, err)
+		if code == wire.CorruptMessage {
+			code = f.bad
+		}
+		f.Refuse(code)
 		return true
 	}
 	f.region = region
 	p.replica.stats.fetchedBytes.Add(int64(region.Len()))
-	if region.Mapped() == nil && !region.Resident() {
+	if !region.Trusted() || region.Mapped() == nil && !region.Resident() {
 		f.back = true
 		_ = p.shared.pool.give(t, &checkRegion{read: f, store: p.shared.buffers}) // Reject says so
 		return false
@@ -112,6 +117,12 @@ func (j *lookUp) do(t *runtime.Turn) {
 	case j.back.asked != nil:
 		a := j.back.asked
 		j.back.region, j.back.err = j.file.Read(a.from, a.upTo, j.most, true)
+	case j.back.ranged != nil:
+		q := &j.back.ranged.ask
+		j.back.region, j.back.err = j.file.Read(q.From, q.To, j.most, true)
+	case j.back.scrub != nil:
+		s := j.back.scrub
+		j.back.region, j.back.err = j.file.Read(s.from, s.upTo, j.most, true)
 	case j.back.look != nil || j.back.clean != nil:
 		_, j.back.err = j.file.Cleanable(j.wall, j.high)
 	default:
@@ -126,6 +137,8 @@ type found struct {
 	read   *fetchRead   // nil: for no read of a client
 	groups *groupRead   // nil: for none of a coordinator
 	asked  *followerAsk // nil: for none of a follower
+	ranged *rangeAsk    // nil: for no range of one
+	scrub  *scrubPiece  // nil: for no scrub
 	region store.Region // of any of them
 	look   *cleanLook   // nil: for no look of the cleaner
 	clean  *cleanJob    // nil: for no run of it
@@ -135,6 +148,9 @@ type found struct {
 
 // Bytes implements runtime.Message.
 func (*found) Bytes() int { return 0 }
+
+// Owed implements runtime.Owed.
+func (*found) Owed() {}
 
 // Reject implements runtime.Rejecter: the partition has stopped.
 func (m *found) Reject(err error) {
@@ -146,6 +162,10 @@ func (m *found) Reject(err error) {
 		m.groups.Reject(err)
 	case m.asked != nil:
 		m.asked.Reject(err)
+	case m.ranged != nil:
+		m.ranged.Reject(err)
+	case m.scrub != nil:
+		m.scrub.Reject(err)
 	case m.look != nil:
 		m.look.Reject(err)
 	case m.clean != nil:
@@ -174,6 +194,10 @@ func (p *partitionActor) returned(t *runtime.Turn, m *found) {
 		p.tookGroups(t, m.groups, m.region, m.err)
 	case m.asked != nil:
 		p.tookForFollower(t, m.asked, m.region, m.err)
+	case m.ranged != nil:
+		p.tookRange(t, m.ranged, m.region, m.err)
+	case m.scrub != nil:
+		p.tookScrub(t, m.scrub, m.region, m.err)
 	case m.look != nil:
 		p.looked(t, m.look, m.err)
 	case m.clean != nil:
@@ -188,9 +212,10 @@ func (p *partitionActor) returned(t *runtime.Turn, m *found) {
 	}
 	p.tellDamage(t)
 	if p.refuseAll != nil && p.machine != nil {
-		p.stop(p.refuseAll)
+		p.stop(t, p.refuseAll)
 	}
 	p.carryOut(t)
+	p.shareLate(t)
 	p.takeWaiting(t)
 }
 
@@ -214,16 +239,19 @@ func (j *checkRegion) Reject(error) {
 // do implements job.
 func (j *checkRegion) do(t *runtime.Turn) {
 	f := j.read
+	f.region.Prefetch(warmAhead)
 	buf := j.store.get(warmStep)
 	sound, bad, err := f.region.Check(buf)
 	switch {
 	case err != nil:
-		// The session meets it again: it reads the same bytes.
+		_ = t.Send(f.replica.ref, &unread{err}) // one that has stopped reads nothing; the session drops the connection
+	case f.region.Void():
+		// The session drops the connection.
 	case sound < int64(f.region.Len()):
-		_ = t.Send(f.replica.ref, &unsound{bad}) // before the session can ask again; one that has stopped serves nothing
+		_ = t.Send(f.replica.ref, &unsound{bad, f.region.Generation()}) // before the session can ask again; one that has stopped serves nothing
 		if sound == 0 {
 			f.region.Release()
-			f.Refuse(wire.CorruptMessage)
+			f.Refuse(f.bad)
 			break
 		}
 		f.region = f.region.Slice(0, int(sound))
@@ -231,35 +259,52 @@ func (j *checkRegion) do(t *runtime.Turn) {
 	default:
 		f.present = true
 		f.measure()
-		ahead(&f.region, buf)
 	}
 	j.store.put(buf)
 	_ = t.Send(f.session, f)
 }
 
-// ahead reads what is behind a region, so that a reader that catches up finds the next one warm.
-func ahead(r *store.Region, buf []byte) {
-	file, off := r.File()
-	for at := int64(r.Len()); at < int64(r.Len())+warmAhead; at += int64(len(buf)) {
-		if n, err := file.ReadAt(buf, off+at); err != nil || n == 0 {
-			return // whoever wants it will be told
-		}
-	}
+// unsound tells a partition which records a reader found damaged, of the log as it was in a generation.
+type unsound struct {
+	store.OffsetRange
+	generation ident.Generation
 }
-
-// unsound tells a partition which records a reader found damaged.
-type unsound struct{ store.OffsetRange }
 
 // Bytes implements runtime.Message.
 func (*unsound) Bytes() int { return 0 }
+
+// Owed implements runtime.Owed: what came from the disk so may come from the page cache to whoever reads it next, and be taken for sound.
+func (*unsound) Owed() {}
+
+// take condemns what was found, unless the log was cut since: others may have these offsets now.
+func (m *unsound) take(p *partitionActor, t *runtime.Turn) {
+	if p.file != nil && p.file.Generation() == m.generation {
+		p.condemn(t, m.OffsetRange)
+	}
+}
+
+// unread tells a partition that the disk did not give what was in a region.
+type unread struct{ err error }
+
+// Bytes implements runtime.Message.
+func (*unread) Bytes() int { return 0 }
+
+// take gives up the directory, as for any other error of its disk.
+func (m *unread) take(p *partitionActor, t *runtime.Turn) {
+	if p.machine == nil || p.file == nil {
+		return
+	}
+	p.readRefusal(t, p.file.Unread(m.err))
+	p.carryOut(t)
+}
 
 // condemn remembers damage that was found outside the log.
 func (p *partitionActor) condemn(t *runtime.Turn, r store.OffsetRange) {
 	if p.machine == nil {
 		return
 	}
-	r.From = max(r.From, p.file.Start()) // records were deleted meanwhile
-	if r.From >= r.To || r.To > p.file.End() {
+	r.From = max(r.From, p.file.Start())                // records were deleted meanwhile
+	if r.To = min(r.To, p.file.End()); r.From >= r.To { // it may go by an offset that is damaged itself
 		return
 	}
 	if err := p.file.Condemn(r, p.now.Wall); err != nil {
@@ -280,9 +325,11 @@ func (p *partitionActor) tellDamage(t *runtime.Turn) {
 			Msg(codeDamage + ": damaged records were found; reading them answers CORRUPT_MESSAGE, everything else is served")
 	}
 	if len(news) > 0 {
+		p.tellMark(t, cluster.MarkDamaged) // another member leads, if there is one
 		p.replica.stats.damaged.Store(int64(len(p.file.Damage())))
 		p.segments = p.file.Segments()
 		p.askFlush(t)
+		p.repairSoon(t)
 	}
 	switch {
 	case store.IsRetriable(err):

@@ -34,6 +34,16 @@ func (c coldFS) OpenFile(name string, flag int, perm fs.FileMode) (store.File, e
 	return f, err
 }
 
+// startColdReplicas starts brokers on disks on which reading a file of topic t needs the disk.
+func startColdReplicas(t *testing.T, settings ...string) *replicas {
+	t.Helper()
+	var disks [3]store.FS
+	for i := range disks {
+		disks[i] = coldFS{store.OS(), "/t-"}
+	}
+	return startReplicasOn(t, disks, settings...)
+}
+
 // flip changes one byte of a file.
 func flip(t *testing.T, name string, at int64) {
 	t.Helper()

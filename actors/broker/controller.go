@@ -14,10 +14,12 @@ import (
 
 // controllerActor is this broker's seat at the metadata quorum. A broker without a cluster founds one or finds one (founding.go); then it is a voter, the shell
 // of cluster.Controller, in this file, or an observer (observer.go). Whatever it is, it takes commands for the controller and sees that they get there
-// (forward.go), and keeps links to the brokers it hears of (acquaintances.go).
+// (forward.go), keeps links to the brokers it hears of (acquaintances.go), and gives the controller away before the broker stops (handover.go).
 //
 //	founding ── all have promised ──> voter
 //	    └────── a cluster is in sight ──> observer
+//
+// A voter whose vote is taken away becomes an observer, and an observer that gets one a voter (reseat.go).
 type controllerActor struct {
 	seat
 	shared  *shared
@@ -25,6 +27,7 @@ type controllerActor struct {
 	writer  *runtime.Ref
 	options cluster.Options // of a voter
 	tickMs  int64
+	address string // of the peer port, as others are told it; empty: there is none
 	out     cluster.Out
 	watched cluster.ObserverOut
 	timer   *runtime.Timer
@@ -33,10 +36,19 @@ type controllerActor struct {
 	open     map[ident.RequestID]*proposal // the machine's to answer
 	journeys journeys
 
+	opened  bool            // of a founding: it may begin
+	looked  bool            // every address of --join was tried once
 	durable cluster.Durable // of a founding
 	saving  uint64          // id of the save that keeps a promise
+	waits   waiting         // of a founding
 	known   acquaintances
-	seeds   []ident.BrokerID // members of the cluster, as gossip tells
+
+	writers   letterWriters
+	reseating *cluster.Reseat // nil: the machine stays
+
+	starved complaint // of an observer: no voter gives it metadata
+	refused int       // answers of voters that were none
+	handing handingOver
 
 	inspection *Inspection // nil: nobody looks
 }
@@ -61,7 +73,8 @@ func (c *controllerActor) begin(t *runtime.Turn) {
 	c.timer.Reset(millis(c.tickMs))
 	switch {
 	case c.founding != nil:
-		c.found(t, &cluster.Begin{})
+		c.opened = true
+		c.beginFounding(t)
 	case c.voter != nil:
 		c.step(t, &cluster.Start{})
 	default:
@@ -84,10 +97,13 @@ func (c *controllerActor) Turn(t *runtime.Turn, batch []runtime.Message) {
 			c.returned(t, m)
 		case *letterIn:
 			if c.voter != nil && m.to == c.shared.identity.Node {
+				c.writers.note(m)
 				c.step(t, &cluster.Receive{Data: m.data})
 			}
 		case *snapshotFate:
-			c.step(t, &cluster.SnapshotSent{Node: m.node, Failed: m.failed})
+			if c.voter != nil {
+				c.step(t, &cluster.SnapshotSent{Node: m.node, Failed: m.failed})
+			}
 		case *linkUp:
 			c.met(t, m.link)
 		case *linkLost:
@@ -96,14 +112,19 @@ func (c *controllerActor) Turn(t *runtime.Turn, batch []runtime.Message) {
 			}
 		case *announced:
 			if c.founding != nil {
-				c.found(t, &cluster.Announced{Announcement: m.Announcement})
+				c.found(t, &m.Announced)
 			}
 		case *gossiped:
 			c.gossiped(t, m)
+		case *lookedAround:
+			c.looked = true
+			c.beginFounding(t)
 		case *joinedCluster:
 			c.joined(t, m)
 		case *pullReturned:
 			c.pullReturned(t, m)
+		case *handOver:
+			c.beginHandOver(t, m)
 		case signal:
 			c.signalled(t, m)
 		default:
@@ -111,6 +132,7 @@ func (c *controllerActor) Turn(t *runtime.Turn, batch []runtime.Message) {
 		}
 	}
 	c.lookUp(t)
+	c.lookAfterHandOver(t)
 }
 
 func (c *controllerActor) signalled(t *runtime.Turn, m signal) {
@@ -120,6 +142,8 @@ func (c *controllerActor) signalled(t *runtime.Turn, m signal) {
 	}
 	c.timer.Reset(millis(c.tickMs))
 	switch {
+	case c.founding != nil:
+		c.tellWaits(t)
 	case c.voter != nil:
 		c.voter.Tick(c.now(t), &c.out)
 		c.carryOut(t)
@@ -170,6 +194,8 @@ func (c *controllerActor) saved(t *runtime.Turn, s *saved) {
 		_ = t.Send(c.shared.root, &metadataLost{reason: s.err}) // Root is gone only when the broker stops
 	}
 	switch {
+	case c.reseating != nil && s.err == nil && s.id == c.reseating.Save:
+		c.reseat(t)
 	case c.voter != nil && s.err != nil:
 		c.step(t, &cluster.PersistFailed{Save: s.id, Reason: s.err.Error()})
 	case c.voter != nil:
@@ -214,6 +240,12 @@ func (c *controllerActor) carryOut(t *runtime.Turn) {
 	for _, n := range c.out.Note {
 		c.note(t, n)
 	}
+	if a := c.out.Ask; a != nil {
+		c.pull(t, a)
+	}
+	if c.out.Reseat != nil {
+		c.reseating = c.out.Reseat
+	}
 	c.out.Reset()
 	for _, node := range lost {
 		c.step(t, &cluster.Unreachable{Node: node})
@@ -251,14 +283,37 @@ type snapshotFate struct {
 // Bytes implements runtime.Message.
 func (*snapshotFate) Bytes() int { return 0 }
 
-// brokerOf finds the broker that a voter lives in.
+// brokerOf finds the broker that a voter lives in: by the image, or by what it has written, since it may have become a voter while this one was away.
 func (c *controllerActor) brokerOf(node ident.NodeID) (ident.BrokerID, bool) {
 	for _, v := range c.voter.Image().Voters() {
 		if v.Node == node {
 			return v.Broker, true
 		}
 	}
+	for _, w := range c.writers {
+		if w.from == node {
+			return w.broker, true
+		}
+	}
 	return ident.NoBroker, false
+}
+
+// letterWriters are the last who wrote, newest first.
+type letterWriters []letterIn
+
+// lettersFrom bounds them: more voters than that there are not.
+const lettersFrom = 16
+
+func (w *letterWriters) note(m *letterIn) {
+	for i := range *w {
+		if (*w)[i].from == m.from && (*w)[i].broker == m.broker {
+			return
+		}
+	}
+	*w = slices.Insert(*w, 0, letterIn{broker: m.broker, from: m.from})
+	if len(*w) > lettersFrom {
+		*w = (*w)[:lettersFrom]
+	}
 }
 
 // note makes log lines and facts of what happened.
@@ -281,12 +336,16 @@ func (c *controllerActor) note(t *runtime.Turn, n cluster.Note) {
 		c.log.Error().Str("topic", n.Topic).Int32("partition", n.Partition).Msg(codeUnclean + ": a leader was chosen that may miss records")
 	case cluster.NoteDropped:
 		if c.observer != nil {
-			c.log.Info().Int32("peer", int32(n.Broker)).Str("reason", n.Text).Msg("a voter gave no metadata; asking another")
+			c.starve(t, n.Broker, n.Text)
 			break
 		}
 		c.log.Warn().Str("reason", n.Text).Msg("a letter or an entry of the metadata log could not be used")
+	case cluster.NoteRestored:
+		c.log.Info().Uint64("offset", n.Index).Msg("a snapshot has taken the place of the metadata log up to here")
+	case cluster.NoteVoters:
+		c.noteVoters(n)
 	case cluster.NoteSilent:
-		c.log.Info().Int32("peer", int32(n.Broker)).Msg("a voter does not answer; asking another for the metadata")
+		c.starve(t, n.Broker, "it does not answer")
 	case cluster.NoteFailed:
 		c.log.Error().Str("reason", n.Text).Msg(codeMetadataLost + ": the metadata log could not be read or written")
 	default: // the others are for transcripts
@@ -316,6 +375,9 @@ func (c *controllerActor) Stopping(*runtime.Turn) {
 		c.open[id].Reject(runtime.ErrStopped)
 	}
 	c.open = nil
+	if c.handing.done != nil {
+		c.handing.done()
+	}
 	c.journeys.end()
 	c.shared.metrics.leading.Store(false)
 }

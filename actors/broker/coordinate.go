@@ -14,6 +14,7 @@ import (
 
 // coordinate asks a coordinator for a session. answer is called once, on the turn of the session.
 type coordinate struct {
+	shared  *shared
 	session *runtime.Ref
 	command coord.Command // nil when it has been stepped: whoever waits for others does not keep what it brought
 	held    int           // bytes of it for which nobody else answers
@@ -35,7 +36,23 @@ func (c *coordinate) stepped() { c.command = nil }
 // answered implements inquiry.
 func (c *coordinate) answered(_ *runtime.Turn, a coord.Answer) { c.tell(a) }
 
-func (c *coordinate) tell(a coord.Answer) { resume(c.session, func() { c.answer(a) }) }
+func (c *coordinate) tell(a coord.Answer) {
+	resume(c.session, func() { c.answer(c.shared.leaving(a)) })
+}
+
+// leaving looks at the lease when an answer of a coordinator leaves: without one another broker may coordinate the group by now, and what this one knows of it
+// may be stale. The client asks there again. Committed offsets have to be certain: where a group has none, its consumers begin elsewhere. While they are not, the
+// client asks here again, until a heartbeat tells who coordinates: librdkafka (rdkafka_request.c of 2.16) looks for another coordinator when it is told
+// NOT_COORDINATOR, and never asks that one for the offsets, so that its consumer stands still.
+func (s *shared) leaving(a coord.Answer) coord.Answer {
+	if !s.leasedNow() {
+		return refusedNotCoordinator
+	}
+	if _, offsets := a.(*coord.FetchOffsetsReply); offsets && !s.certain() {
+		return refusedLoading
+	}
+	return a
+}
 
 // coordinatorRefusal is the code for an inquiry that a coordinator did not take.
 func coordinatorRefusal(err error) wire.ErrorCode {
@@ -55,7 +72,7 @@ func (s *shared) coordinator(group string) (*runtime.Ref, wire.ErrorCode) {
 	if rep == nil || rep.coordinator == nil {
 		return nil, wire.NotCoordinator
 	}
-	if now, _ := s.system.Now(); !s.leased(now) {
+	if !s.leasedNow() {
 		return nil, wire.NotCoordinator
 	}
 	return rep.coordinator, wire.NoError
@@ -63,7 +80,7 @@ func (s *shared) coordinator(group string) (*runtime.Ref, wire.ErrorCode) {
 
 // Coordinator implements handler.Ports.
 func (p *ports) Coordinator(group string, command coord.Command, answer func(coord.Answer)) {
-	m := &coordinate{session: p.session.self, command: command, held: coord.HeldBytes(command), answer: answer}
+	m := &coordinate{shared: p.session.shared, session: p.session.self, command: command, held: coord.HeldBytes(command), answer: answer}
 	if ref, code := p.session.shared.coordinator(group); code == wire.NoError {
 		_ = p.turn.Send(ref, m) // Reject answers
 		return
@@ -83,15 +100,15 @@ func (p *ports) Coordinator(group string, command coord.Command, answer func(coo
 
 // Coordinators implements handler.Ports.
 func (p *ports) Coordinators(command coord.Command, answer func([]coord.Answer)) {
-	refs := p.session.shared.topics.Load().coordinators()
-	self := p.session.self
+	shared, self := p.session.shared, p.session.self
+	refs := shared.topics.Load().coordinators()
 	if len(refs) == 0 {
 		resume(self, func() { answer(nil) })
 		return
 	}
 	answers, missing := make([]coord.Answer, len(refs)), len(refs)
 	for i, ref := range refs {
-		_ = p.turn.Send(ref, &coordinate{session: self, command: command, answer: func(a coord.Answer) { // Reject answers
+		_ = p.turn.Send(ref, &coordinate{shared: shared, session: self, command: command, answer: func(a coord.Answer) { // Reject answers
 			answers[i] = a
 			if missing--; missing == 0 {
 				answer(answers)

@@ -33,6 +33,9 @@ func (w *groupWrite) Bytes() int {
 	return len(w.batch)
 }
 
+// Owed implements runtime.Owed: the coordinator has one out.
+func (*groupWrite) Owed() {}
+
 // Reject implements runtime.Rejecter.
 func (w *groupWrite) Reject(err error) {
 	if w.back {

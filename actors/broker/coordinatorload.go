@@ -50,6 +50,9 @@ type groupRead struct {
 // Bytes implements runtime.Message.
 func (*groupRead) Bytes() int { return 0 }
 
+// Owed implements runtime.Owed: the coordinator has one out.
+func (*groupRead) Owed() {}
+
 // Reject implements runtime.Rejecter.
 func (r *groupRead) Reject(err error) {
 	if r.back {
@@ -247,7 +250,7 @@ func (j *loadGroups) check(t *runtime.Turn, buf []byte) error {
 	if err != nil || sound == int64(j.region.Len()) {
 		return err
 	}
-	_ = t.Send(j.partition, &unsound{bad}) // one that has stopped serves nothing
+	_ = t.Send(j.partition, &unsound{bad, j.region.Generation()}) // one that has stopped serves nothing
 	return fmt.Errorf("the records at the offsets from %d to before %d: %w", bad.From, bad.To, store.ErrDamaged)
 }
 

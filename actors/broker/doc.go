@@ -6,8 +6,10 @@
 //	root                 makes partitions what the metadata says; knows lost directories
 //	├─ io-0 …            wait for disks on behalf of others: cold regions, lookups by time
 //	├─ recovery-0 …      open, close and delete logs
-//	├─ flusher           group commit of the data directory
+//	├─ flusher           group commit of the data directory: the topics of clients
+//	├─ flusher-internal  likewise, of internal topics, which may not hold up the others
 //	├─ cleaner           has the dirtiest logs compacted, on workers of its own
+//	├─ scrubber          has all records read, summed up, and compared with the leader's, round by round
 //	├─ raftlog           the log of the metadata quorum
 //	├─ controller        the seat at the metadata quorum: cluster.Founding, then Controller or Observer; forwards commands to the controller
 //	├─ metadata          publishes images
@@ -38,6 +40,8 @@
 // A Fetch is a fetchOp with a fetchRead for each partition. A read waits in the machine until there are bytes, and brings a store.Region: file, place and a
 // reference, no bytes. Regions below 32 KiB that lie in the log's mapped tail go out in the same call as the answer around them, others by sendfile; one
 // that is not in memory is read by the I/O pool first. What a client has fetched before is remembered in a fetchSession (KIP-227).
+// Where replica.selector.class says so, a leader names a replica in the client's rack instead of answering, and that follower's machine serves the read, up to
+// the high watermark that it has heard of (KIP-392).
 //
 // # The way of a replica
 //
@@ -48,9 +52,13 @@
 //	follower        sums up each batch and appends it in the same turn (writeReplica), asks on, and says by Progress when it is durable
 //	leader          counts it; the high watermark moves, and Watermarks tell the followers whose asks are parked
 //
+// What is damaged comes back from the leader (repair.go). What the scrub of a follower reads is compared with what the leader has (compare.go): a record that both
+// have at an offset must be the same, and a difference is told, not mended. An operator hears of both, and may have a replica checked or mended now, by a tagged
+// field of DescribeLogDirs (checkup.go).
+//
 // That a link has opened or ended goes by Root, which knows every replica, to those that have to do with its broker. A replica knows by the link an ask came on
-// which life of the follower it belongs to, so that news that come late do no harm. A truncation runs on the recovery pool, with the log on loan; a replica that
-// is being truncated takes no part in flush rounds. Root keeps a data connection to whoever leads something here, and to nobody else. When nothing moves,
+// which life of the follower it belongs to, so that news that come late do no harm. A truncation runs on the recovery pool, with the log on loan; a flush
+// round passes a replica whose log is on loan, and takes its share when the log is back. Root keeps a data connection to whoever leads something here, and to nobody else. When nothing moves,
 // nothing is sent, and no timer runs.
 //
 // # The way of a change
@@ -115,8 +123,10 @@
 // # Glossary
 //
 //   - acquaintance: a broker that a control link is held to: registered, or shown by gossip.
+//   - check: of one replica, by the scrubber: all of its records, once. divergence: committed records that are not the leader's, with checksums that are right.
 //   - chunk: a buffer with requests in it, and their credit.
 //   - claim: one reservation in the credit pool. The reserved slot is for one giant frame at a time.
+//   - complaint: about what goes wrong for long. It is told when it begins, and then at growing intervals.
 //   - gate: closed while a session can take no more; its connection is not read then.
 //   - held answer: a coordinator's, that waits until what it says is committed. inquiry: a message that asks a coordinator.
 //   - intake: cuts bytes into frames. feed: intake, gate and session. line: a connection as its listener knows it.

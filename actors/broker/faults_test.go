@@ -83,6 +83,32 @@ func TestAFailedSyncTakesTheDirectoryOfflineAndIsNeverAcknowledged(t *testing.T)
 	}
 }
 
+func TestAnErrorOfAReadTakesTheDirectoryOffline(t *testing.T) {
+	for name, fetches := range map[string]bool{"scrub": false, "fetch": true} {
+		t.Run(name, func(t *testing.T) {
+			disk := storetest.Faults(store.OS())
+			values := []string{"log.scrub.interval.ms=3600000"}
+			if !fetches {
+				values = []string{"log.scrub.interval.ms=20", "log.scrub.max.bytes.per.second=1000000000"}
+			}
+			r := startOn(t, coldFS{disk, "/unread-"}, t.TempDir(), values...)
+			r.harmed = true
+			r.createTopic("unread", 1, "segment.bytes", "1048576")
+			c := r.raw()
+			c.fill("unread", 0, 30, 100_000)
+			disk.Add("read 00000000000000000000.log: EIO")
+			if fetches {
+				c.send(fetch(11, "unread", 0, 0))
+			}
+			select {
+			case <-r.Failed():
+			case <-time.After(20 * time.Second):
+				t.Errorf("the disk refused %d reads, and the broker goes on", disk.Hits())
+			}
+		})
+	}
+}
+
 func TestAnErrorOfAWriteTakesTheDirectoryOffline(t *testing.T) {
 	disk := storetest.Faults(store.OS())
 	r := startOn(t, disk, t.TempDir())

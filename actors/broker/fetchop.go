@@ -42,6 +42,7 @@ type fetchOp struct {
 	mentioned []int // reads to be answered
 	answer    handler.FetchAnswer
 	cuts      []wire.Cut
+	near      []ident.BrokerID // brokers in the reader's rack; nil: this one is in it, or nobody asks for another
 }
 
 var fetchOps = sync.Pool{New: func() any { return new(fetchOp) }}
@@ -54,10 +55,11 @@ type fetchRead struct {
 	replica *replica
 	command partition.Fetch
 	region  store.Region
-	from    ident.Offset // where the reader reads
-	upTo    ident.Offset // below which it may read
-	most    int          // bytes that it wants
-	first   int          // size of the first batch of the region, when the read is one of several
+	from    ident.Offset   // where the reader reads
+	upTo    ident.Offset   // below which it may read
+	most    int            // bytes that it wants
+	bad     wire.ErrorCode // what it hears of damage: a follower's is no reason to give up
+	first   int            // size of the first batch of the region, when the read is one of several
 	several bool
 	present bool // region was in memory a moment ago
 	at      bool // at the partition
@@ -114,6 +116,9 @@ func (s *session) startFetch(t *runtime.Turn, r request, body []byte) (operation
 	op.bytesMax = int64(min(max(op.body.MaxBytes, 0), settings.FetchBytesMax))
 	op.bytesMin = min(int64(op.body.MinBytes), op.bytesMax)
 	op.enough = op.body.MaxWaitMillis <= 0 || op.bytesMin <= 0
+	if settings.RackAware {
+		op.near = s.shared.nearby(op.near[:0], op.body.RackID)
+	}
 	s.collect(op, mono)
 	if op.code != wire.NoError {
 		op.done = true
@@ -170,7 +175,25 @@ func (s *session) addRead(op *fetchOp, name []byte, id ident.TopicID, p *wire.Fe
 	r.command = partition.Fetch{
 		From: p.FetchOffset, BytesMax: min(max(p.MaxBytes, 0), int32(min(op.bytesMax, maxInt32))), Isolation: partition.Isolation(op.body.IsolationLevel),
 		CurrentLeaderEpoch: p.CurrentLeaderEpoch, LastFetchedEpoch: p.LastFetchedEpoch,
+		AnyReplica: len(op.body.RackID) > 0, Near: op.near,
 	}
+}
+
+// nearby are the live brokers in a rack; none if this broker is in it.
+func (s *shared) nearby(list []ident.BrokerID, rack []byte) []ident.BrokerID {
+	if len(rack) == 0 {
+		return list
+	}
+	for b := range s.image.Load().Brokers() {
+		switch {
+		case b.Rack != string(rack):
+		case b.ID == s.identity.Broker:
+			return list[:0]
+		case !b.Fenced && !b.ShuttingDown:
+			list = append(list, b.ID)
+		}
+	}
+	return list
 }
 
 // send gives the reads to their partitions.
@@ -216,7 +239,7 @@ func (s *session) fetched(r *fetchRead) {
 	waited := r.command.Park && !op.recalled
 	op.someBack = op.someBack || waited
 	switch {
-	case r.Code != wire.NoError, r.Diverging.Known, op.bytes >= op.bytesMin:
+	case r.Code != wire.NoError, r.Diverging.Known, r.Elsewhere, op.bytes >= op.bytesMin:
 		op.enough = true
 	case waited && r.region.Len() == 0:
 		op.enough = true // it does not let us wait: too many do
@@ -323,6 +346,7 @@ func (op *fetchOp) abandon() bool { return op.out.Load() == 0 }
 
 // encode implements operation.
 func (op *fetchOp) encode(s *session) error {
+	op.doubt(s.shared)
 	op.cut()
 	head := handler.FetchHead{Version: op.header.Version, Code: op.code, ReadCommitted: op.body.IsolationLevel == 1}
 	op.mentioned = op.mentioned[:0]
@@ -355,6 +379,17 @@ func (op *fetchOp) encode(s *session) error {
 		next++
 	}
 	return s.endAnswer(base, dst, regions)
+}
+
+// doubt takes back what ends a reader's way if this broker leads, and is wrong if another does: see certain.
+func (op *fetchOp) doubt(s *shared) {
+	for i := range op.reads {
+		if r := &op.reads[i]; (r.Code == wire.OffsetOutOfRange || r.Diverging.Known) && !s.certain() {
+			r.Refuse(wire.NotLeaderOrFollower)
+			r.Diverging = wire.EpochEnd{}
+			r.Leader, r.LeaderEpoch = ident.NoBroker, ident.NoLeaderEpoch
+		}
+	}
 }
 
 // fetchSessionsFrom is the first version of Fetch with sessions.
@@ -415,7 +450,7 @@ func (op *fetchOp) recycle() {
 	clear(op.reads)
 	clear(op.cached)
 	*op = fetchOp{
-		reads: op.reads[:0], cached: op.cached[:0], mentioned: op.mentioned[:0], answer: op.answer, cuts: op.cuts[:0],
+		reads: op.reads[:0], cached: op.cached[:0], mentioned: op.mentioned[:0], answer: op.answer, cuts: op.cuts[:0], near: op.near[:0],
 	}
 	if cap(op.reads) > readsKept {
 		op.reads, op.cached, op.mentioned, op.cuts, op.answer = nil, nil, nil, nil, handler.FetchAnswer{}

@@ -204,7 +204,7 @@ func (p *cachedPartition) told(f *handler.Fetched) {
 
 // news says whether an incremental answer has to mention the partition.
 func (p *cachedPartition) news(f *handler.Fetched) bool {
-	return f.Size > 0 || f.Code != wire.NoError || f.Diverging.Known || f.HighWatermark != p.highWatermark || f.LogStart != p.logStart
+	return f.Size > 0 || f.Code != wire.NoError || f.Diverging.Known || f.Elsewhere || f.HighWatermark != p.highWatermark || f.LogStart != p.logStart
 }
 
 // answered notes what an incremental answer says: partitions that brought records go to the end of the order, so that those behind them get their turn.

@@ -55,6 +55,7 @@ func (p *partitionActor) answered(t *runtime.Turn, m *leaderAnswer) {
 	}
 	if err := m.open(); err != nil {
 		p.damagedAnswer(m, err)
+		p.suspect(t, m)
 	}
 	p.current = m
 	p.machine.Step(p.now, &m.command, &p.out)
@@ -100,7 +101,7 @@ func (p *partitionActor) damagedAnswer(m *leaderAnswer, err error) {
 func (p *partitionActor) writeReplica(t *runtime.Turn) {
 	m := p.current.(*leaderAnswer)
 	rest := m.payload
-	p.failed.Code, p.failed.Written = wire.KafkaStorageError, 0
+	p.failed = partition.AppendFailed{Code: wire.KafkaStorageError}
 	s := &p.replica.stats
 	for p.failed.Written < len(m.command.Batches) {
 		v, behind, _ := record.Split(rest) // as in open
@@ -108,6 +109,7 @@ func (p *partitionActor) writeReplica(t *runtime.Turn) {
 		err := p.file.Append(v, p.now.Wall)
 		p.writing = false
 		if err != nil {
+			p.failed.Full = store.IsRetriable(err)
 			p.machine.Step(p.now, &p.failed, &p.out)
 			p.segments = p.file.Segments()
 			if !store.IsRetriable(err) {
@@ -121,6 +123,7 @@ func (p *partitionActor) writeReplica(t *runtime.Turn) {
 		rest = behind
 	}
 	s.replicatedBytes.Add(int64(len(m.payload)))
+	p.copied(len(m.payload))
 	p.machine.Step(p.now, &p.appended, &p.out)
 	if n := p.file.Segments(); n != p.segments {
 		p.segments = n
@@ -130,7 +133,7 @@ func (p *partitionActor) writeReplica(t *runtime.Turn) {
 
 // inquire asks the leader. Without a link the ask is lost: the machine asks anew when there is one.
 func (p *partitionActor) inquire(t *runtime.Turn, q *partition.Inquiry) {
-	if p.shared.links == nil {
+	if p.shared.links == nil || p.waits(t, q) {
 		return
 	}
 	p.shared.links.send(t, p.machine.Leader(), peer.Data, newLinkEntry(peer.Ask{

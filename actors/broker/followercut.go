@@ -11,7 +11,8 @@ import (
 )
 
 // A truncation waits for the disk, so that it happens on the recovery pool of the directory, with the log on loan. The machine has lowered its offsets before
-// and does nothing that needs the log until it hears that it is done.
+// and does nothing that needs the log until it hears that it is done. Regions that were handed out and reach above the cut become void: a session or a link
+// that comes to one drops its connection (output).
 
 // cutLog truncates a log, or begins it anew.
 type cutLog struct {
@@ -35,6 +36,9 @@ type logCut struct {
 func (*cutLog) Bytes() int { return 0 }
 func (*logCut) Bytes() int { return 0 }
 
+// Owed implements runtime.Owed.
+func (*logCut) Owed() {}
+
 // Reject implements runtime.Rejecter.
 func (j *cutLog) Reject(error) { _ = j.replica.ref.Post(&logCut{undone: true}) } // one that has stopped has no log
 
@@ -43,9 +47,9 @@ func (j *cutLog) do(t *runtime.Turn) {
 	_, wall := t.System().Now()
 	m := &logCut{end: j.to}
 	if j.anew {
-		m.err = j.file.Restart(j.to, wall, nil)
+		m.err = j.file.Restart(j.to, wall)
 	} else {
-		m.end, m.err = j.file.Truncate(j.to, wall, nil)
+		m.end, m.err = j.file.Truncate(j.to, wall)
 	}
 	if m.err == nil && j.rebuild {
 		m.producers = partition.NewProducers(j.max)
@@ -62,7 +66,7 @@ func (j *cutLog) do(t *runtime.Turn) {
 
 // cut gives the log to the pool to be truncated.
 func (p *partitionActor) cut(t *runtime.Turn, w *partition.Write) {
-	p.lent, p.cutting = true, true
+	p.lent = true
 	p.stopCleaning()
 	_ = p.replica.dir.recovery.give(t, &cutLog{ // Reject says so
 		replica: p.replica, file: p.file, to: w.Offset, anew: w.Kind == partition.WriteRestart, rebuild: w.Rebuild, max: p.settings.machine.ProducersMax,
@@ -71,7 +75,7 @@ func (p *partitionActor) cut(t *runtime.Turn, w *partition.Write) {
 
 // wasCut takes the log back.
 func (p *partitionActor) wasCut(t *runtime.Turn, m *logCut) {
-	p.lent, p.cutting = false, false
+	p.lent = false
 	switch {
 	case m.undone:
 		p.machine.Step(p.now, &partition.TruncateFailed{}, &p.out)
@@ -86,8 +90,9 @@ func (p *partitionActor) wasCut(t *runtime.Turn, m *logCut) {
 		p.askFlush(t) // the new segment's name
 	}
 	if p.refuseAll != nil {
-		p.stop(p.refuseAll)
+		p.stop(t, p.refuseAll)
 	}
 	p.carryOut(t)
+	p.shareLate(t)
 	p.takeWaiting(t)
 }

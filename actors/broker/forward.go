@@ -3,6 +3,7 @@ package broker
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -110,6 +111,9 @@ func (c *controllerActor) propose(t *runtime.Turn, p *proposal) {
 	if p.until = p.ask.Deadline; p.until == 0 {
 		p.until = mono + commandMs*millisecond
 	}
+	if h, ok := p.command.(*cluster.Heartbeat); ok && c.observer != nil {
+		h.Node = c.shared.identity.Node // by which it can become a voter
+	}
 	c.route(t, p)
 }
 
@@ -194,14 +198,11 @@ func (c *controllerActor) returned(t *runtime.Turn, m *returned) {
 }
 
 // waitsForImage tells whether an answer says what the image must show. A new run of a broker makes its partitions by the image that has its registration, and
-// serves by one in which it is not fenced.
+// serves by one in which it is not fenced. A heartbeat may end a fence of which this broker has not heard yet: what it says counts when the image has come to it.
 func (c *controllerActor) waitsForImage(r cluster.Reply) bool {
-	switch body := r.Body.(type) { //nolint:gochecksumtype // all others are
+	switch r.Body.(type) { //nolint:gochecksumtype // all others are
 	case nil, *cluster.ChangeISRReply, *cluster.VerifiedReply, *cluster.AllocateProducerIDsReply, *cluster.DescribeQuorumReply:
 		return false
-	case *cluster.HeartbeatReply:
-		self, ok := c.image().Broker(c.shared.identity.Broker)
-		return ok && self.Fenced != body.Fenced
 	}
 	return true
 }
@@ -223,6 +224,9 @@ func (c *controllerActor) again(t *runtime.Turn, p *proposal) {
 	if mono, _ := t.Now(); mono >= p.until {
 		c.tell(t, p, refusedReply(wire.RequestTimedOut, "no controller answered in time; what was asked for may have been done"))
 		return
+	}
+	if create, ok := p.command.(*cluster.CreateTopics); ok {
+		create.Again()
 	}
 	c.park(t, p)
 }
@@ -304,8 +308,15 @@ func (c *controllerActor) serve(t *runtime.Turn, m *remoteCommand) {
 // respond answers another broker.
 func (c *controllerActor) respond(t *runtime.Turn, m *remoteCommand, r cluster.Reply) {
 	body := append(binary.BigEndian.AppendUint64(nil, c.image().Index()), cluster.EncodeReply(r)...)
+	if n := len(body); n > responseBytesMax {
+		r = refusedReply(wire.UnknownServerError, fmt.Sprintf("the controller has done it, but its answer of %d bytes is too large to be passed on: ask for less at a time, or ask broker %d itself", n, c.shared.identity.Broker))
+		body = append(body[:8], cluster.EncodeReply(r)...)
+	}
 	_ = t.Send(m.link.ref, &linkMessage{&peer.Response{ID: m.id, Body: body}}) // one that has stopped has nobody to answer
 }
+
+// responseBytesMax bounds the body of an answer: with what stands around it, it fits a frame of a control connection.
+const responseBytesMax = peer.ControlMax - 4<<10
 
 // errShort says that a response has no index.
 var errShort = errors.New("it is too short")

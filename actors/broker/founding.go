@@ -2,7 +2,10 @@ package broker
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+
+	"github.com/rs/zerolog"
 
 	"github.com/troupe-broker/troupe/actors/runtime"
 	"github.com/troupe-broker/troupe/cluster"
@@ -18,6 +21,23 @@ type joinedCluster struct {
 
 // Bytes implements runtime.Message.
 func (*joinedCluster) Bytes() int { return 0 }
+
+// lookedAround tells that gossip has tried every address of --join once, and that what it shows since was told before.
+type lookedAround struct{}
+
+// Bytes implements runtime.Message.
+func (*lookedAround) Bytes() int { return 0 }
+
+// beginFounding lets the machine decide, once this broker has looked around: a cluster that can be seen is in sight before another one is founded.
+func (c *controllerActor) beginFounding(t *runtime.Turn) {
+	switch {
+	case !c.opened || c.founding == nil:
+	case c.looked || c.shared.gossip == nil:
+		c.found(t, &cluster.Begin{Address: c.address})
+	default:
+		c.log.Info().Msg("looking for other brokers; waiting until each address of --join was tried once")
+	}
+}
 
 // found gives the machine of a founding a command, and does what it asks, in the order it states.
 func (c *controllerActor) found(t *runtime.Turn, cmd cluster.FoundingCommand) {
@@ -37,8 +57,29 @@ func (c *controllerActor) found(t *runtime.Turn, cmd cluster.FoundingCommand) {
 		c.enter(t, out.Join)
 	}
 	if out.Waits != "" {
-		c.log.Info().Msg(out.Waits)
+		c.waits = waiting{why: out.Waits, wrong: out.Wrong}
+		c.tellWaits(t)
 	}
+}
+
+// waiting is what a founding waits for.
+type waiting struct {
+	why   string
+	wrong bool // waiting alone does not end it
+	told  complaint
+}
+
+// tellWaits says what the founding waits for: when that changes, and at growing intervals while it stays.
+func (c *controllerActor) tellWaits(t *runtime.Turn) {
+	now, _ := t.Now()
+	if c.waits.why == "" || !c.waits.told.due(now, c.waits.why) {
+		return
+	}
+	level := zerolog.InfoLevel
+	if c.waits.wrong && c.waits.told.lasts(now) {
+		level = zerolog.WarnLevel
+	}
+	c.log.WithLevel(level).Msg(c.waits.why)
 }
 
 // promise writes a promise down.
@@ -63,7 +104,7 @@ func (c *controllerActor) announcement() cluster.Announcement {
 
 // announce tells everybody to whom a link is open.
 func (c *controllerActor) announce(t *runtime.Turn) {
-	for b := range c.known.addresses {
+	for _, b := range slices.Sorted(maps.Keys(c.known.addresses)) { // in an order, so that a simulation is the same each time
 		c.announceTo(t, b)
 	}
 }
@@ -96,13 +137,15 @@ func (c *controllerActor) joined(t *runtime.Turn, m *joinedCluster) {
 		c.voter, err = cluster.New(c.options)
 		c.options.Durable, c.durable = cluster.Durable{}, cluster.Durable{}
 	} else if err == nil {
-		c.observer, err = cluster.NewObserver(cluster.ObserverOptions{Broker: s.identity.Broker, Cluster: m.id, Voters: slices.Clone(c.seeds), SnapshotBytes: c.options.SnapshotBytes})
+		w := c.watching(cluster.Durable{})
+		w.Cluster, w.Voters = m.id, c.known.members(m.id)
+		c.observer, err = cluster.NewObserver(w)
 	}
 	if err != nil {
 		_ = t.Send(s.root, &metadataLost{reason: err}) // Root is gone only when the broker stops
 		return
 	}
-	c.founding = nil
+	c.founding, c.waits = nil, waiting{}
 	s.cluster.Store(&m.id)
 	s.links.become(s.self())
 	_ = t.Send(s.gossip, &tellOthers{}) // gone only when the broker stops
@@ -118,7 +161,7 @@ func (c *controllerActor) joined(t *runtime.Turn, m *joinedCluster) {
 // sit decides what part a broker has in the quorum, by what its directory holds. fresh tells that the raft log was never written to, peers that others can
 // be reached.
 func sit(o cluster.Options, f cluster.FoundingOptions, fresh, peers bool) (s seat, err error) {
-	watch := cluster.ObserverOptions{Broker: o.Broker, Cluster: f.Self.Cluster, SnapshotBytes: o.SnapshotBytes}
+	watch := cluster.ObserverOptions{Broker: o.Broker, Node: o.Node, Cluster: f.Self.Cluster, SnapshotBytes: o.SnapshotBytes}
 	if fresh {
 		switch {
 		case f.Self.Cluster == "":

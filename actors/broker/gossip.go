@@ -7,6 +7,7 @@ import (
 
 	"github.com/troupe-broker/troupe/actors/runtime"
 	"github.com/troupe-broker/troupe/cluster/gossip"
+	"github.com/troupe-broker/troupe/wire/ident"
 )
 
 // gossipActor has this broker's part in the gossip. Its own goroutine waits for others, when it contacts them and when it tells them something; two more
@@ -17,6 +18,8 @@ type gossipActor struct {
 	log     zerolog.Logger
 	timer   *runtime.Timer
 	group   sync.WaitGroup
+	passing sync.Mutex    // what is taken first is told first
+	looked  bool          // each address of --join was tried once; under passing
 	over    chan struct{} // closed when the actor stops
 }
 
@@ -41,6 +44,11 @@ func (g *gossipActor) Started(t *runtime.Turn) {
 	g.group.Go(g.receive)
 	g.group.Go(g.listen)
 	g.rejoin()
+	g.passOn()
+	g.passing.Lock()
+	g.looked = true
+	g.passing.Unlock()
+	_ = g.shared.controller.Post(&lookedAround{}) // gone only when the broker stops
 }
 
 // Turn implements runtime.Behaviour.
@@ -82,15 +90,26 @@ func (g *gossipActor) listen() {
 		case <-g.over:
 			return
 		}
-		news := g.peering.gossip.Take()
-		for i := range news.Notes {
-			g.log.Warn().Msg(news.Notes[i].Code + ": " + news.Notes[i].Text)
+		g.passOn()
+	}
+}
+
+// passOn tells what gossip has heard since it was asked last.
+func (g *gossipActor) passOn() {
+	g.passing.Lock()
+	defer g.passing.Unlock()
+	news := g.peering.gossip.Take()
+	for i := range news.Notes {
+		level := zerolog.WarnLevel
+		if n := &news.Notes[i]; n.Code == gossip.CodeUnreachable && (!g.looked || g.shared.clusterID() == "") {
+			level = zerolog.InfoLevel // the others may start later than this one
 		}
-		for i := range news.Facts {
-			f := &news.Facts[i]
-			g.log.Debug().Int32("peer", int32(f.Member.Broker)).Stringer("state", f.State).Str("address", f.Member.Peer).Msg("gossip")
-			_ = g.shared.controller.Post(&gossiped{fact: *f}) // gone only when the broker stops
-		}
+		g.log.WithLevel(level).Msg(news.Notes[i].Code + ": " + news.Notes[i].Text)
+	}
+	for i := range news.Facts {
+		f := &news.Facts[i]
+		g.log.Debug().Int32("peer", int32(f.Member.Broker)).Stringer("state", f.State).Str("address", f.Member.Peer).Msg("gossip")
+		_ = g.shared.controller.Post(&gossiped{fact: *f}) // gone only when the broker stops
 	}
 }
 
@@ -108,13 +127,17 @@ func (g *gossipActor) rejoin() {
 
 // tell announces who this broker is now.
 func (g *gossipActor) tell() {
-	m := g.peering.gossip.Self()
-	if m.Cluster = g.shared.clusterID(); m.Cluster != "" {
-		m.Expect, m.Promise = 0, [32]byte{}
-	}
-	if err := g.peering.gossip.Announce(m); err != nil {
+	if err := g.peering.gossip.Announce(inCluster(g.peering.gossip.Self(), g.shared.clusterID())); err != nil {
 		g.log.Error().Err(err).Msg("gossip cannot tell others of this broker")
 	}
+}
+
+// inCluster is what a broker tells that has a cluster, and so founds none any more; of none if id is empty.
+func inCluster(m gossip.Member, id ident.ClusterID) gossip.Member {
+	if m.Cluster = id; id != "" {
+		m.Expect = 0
+	}
+	return m
 }
 
 // Stopping implements runtime.Stopper.

@@ -19,6 +19,7 @@ import (
 	"github.com/troupe-broker/troupe/store"
 	"github.com/troupe-broker/troupe/store/storetest"
 	"github.com/troupe-broker/troupe/wire/ident"
+	"github.com/troupe-broker/troupe/wire/peer"
 )
 
 func joinRequest(group, member string) *kmsg.JoinGroupRequest {
@@ -237,11 +238,18 @@ func TestTheNewerProtocolIsAFeature(t *testing.T) {
 	c := r.raw()
 	c.findCoordinator("new")
 	versions := c.ask(apiVersions(4)).(*kmsg.ApiVersionsResponse)
-	if len(versions.FinalizedFeatures) != 1 || versions.FinalizedFeatures[0].Name != "group.version" || versions.FinalizedFeatures[0].MaxVersionLevel != 1 {
+	if len(versions.FinalizedFeatures) != 2 || versions.FinalizedFeatures[0].Name != "group.version" || versions.FinalizedFeatures[0].MaxVersionLevel != 1 {
 		t.Errorf("finalised: %+v", versions.FinalizedFeatures)
 	}
-	if len(versions.SupportedFeatures) != 1 || versions.SupportedFeatures[0].MinVersion != 0 || versions.SupportedFeatures[0].MaxVersion != 1 {
+	if len(versions.SupportedFeatures) != 2 || versions.SupportedFeatures[0].MinVersion != 0 || versions.SupportedFeatures[0].MaxVersion != 1 {
 		t.Errorf("supported: %+v", versions.SupportedFeatures)
+	}
+	// What brokers say to each other is one as well: at the newest version that this build speaks, and it cannot go down.
+	if f := versions.FinalizedFeatures[1]; f.Name != "troupe.peer.version" || f.MinVersionLevel != peer.VersionMax || f.MaxVersionLevel != peer.VersionMax {
+		t.Errorf("finalised: %+v", f)
+	}
+	if f := versions.SupportedFeatures[1]; f.Name != "troupe.peer.version" || f.MinVersion != peer.VersionMin || f.MaxVersion != peer.VersionMax {
+		t.Errorf("supported: %+v", f)
 	}
 	beat := func() *kmsg.ConsumerGroupHeartbeatResponse {
 		req := kmsg.NewPtrConsumerGroupHeartbeatRequest()

@@ -2,17 +2,21 @@ package broker
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/troupe-broker/troupe/actors/runtime"
+	"github.com/troupe-broker/troupe/cluster"
 	"github.com/troupe-broker/troupe/group/coord"
+	"github.com/troupe-broker/troupe/group/records"
+	"github.com/troupe-broker/troupe/wire"
 )
 
-// inspectGroup asks a coordinator for one group. answer has room for all that are asked.
+// inspectGroup asks a coordinator for one group. answer has room for it.
 type inspectGroup struct {
 	group  string
-	answer chan<- *coord.InspectReply
+	answer chan<- coord.Answer
 }
 
 // Bytes implements runtime.Message.
@@ -28,9 +32,12 @@ func (i *inspectGroup) asks() coord.Command { return &coord.Inspect{Group: i.gro
 func (*inspectGroup) stepped() {}
 
 // answered implements inquiry.
-func (i *inspectGroup) answered(_ *runtime.Turn, a coord.Answer) {
-	reply, _ := a.(*coord.InspectReply)
-	i.answer <- reply
+func (i *inspectGroup) answered(_ *runtime.Turn, a coord.Answer) { i.answer <- a }
+
+// coordinatesNot tells whether a coordinator answers that its groups are another broker's: the replica beside it follows. Nothing of them is missing here.
+func coordinatesNot(a coord.Answer) bool {
+	refused, ok := a.(*coord.ErrorReply)
+	return ok && refused.Code == wire.NotCoordinator
 }
 
 // toldGroup is a group as the monitor tells it, for `troupe group describe`: what the protocol has no words for. The keys are a contract.
@@ -60,7 +67,8 @@ type toldJump struct {
 	Reason  string    `json:"reason"`
 }
 
-// GroupHandler tells of one group that this broker coordinates, by ?group=NAME: its committed offsets, and what it jumped over. 404: it is not here.
+// GroupHandler tells of one group that this broker coordinates, by ?group=NAME: its committed offsets, and what it jumped over. 404: it is not here, and if
+// another broker coordinates groups of this name, that is said. 503: its groups are being loaded, or the broker is too busy.
 func (b *Broker) GroupHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		names := r.URL.Query()["group"]
@@ -68,13 +76,17 @@ func (b *Broker) GroupHandler() http.Handler {
 			http.Error(w, "which group? /groups?group=NAME", http.StatusBadRequest)
 			return
 		}
-		g, missed := b.shared.inspectGroup(names[0])
-		switch {
-		case g == nil && missed > 0:
-			http.Error(w, "the groups are being loaded, or the broker is too busy: try again", http.StatusServiceUnavailable)
+		g, refused := b.shared.inspectGroup(names[0])
+		switch refused {
+		case wire.NoError:
+		case wire.NotCoordinator:
+			http.Error(w, b.shared.elsewhere(names[0]), http.StatusNotFound)
 			return
-		case g == nil:
-			http.Error(w, "there is no such group here", http.StatusNotFound)
+		case wire.GroupIDNotFound:
+			http.Error(w, "there is no such group", http.StatusNotFound)
+			return
+		default:
+			http.Error(w, "the groups are being loaded, or the broker is too busy: try again", http.StatusServiceUnavailable)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -84,34 +96,53 @@ func (b *Broker) GroupHandler() http.Handler {
 	})
 }
 
-// inspectGroup finds a group, for at most the time of a scrape; missed are the coordinators that did not answer.
-func (s *shared) inspectGroup(name string) (g *coord.InspectedGroup, missed int) {
-	refs := s.topics.Load().coordinators()
-	answers := make(chan *coord.InspectReply, len(refs))
-	for _, ref := range refs {
-		_ = ref.Post(&inspectGroup{group: name, answer: answers}) // Reject answers
+// inspectGroup asks the coordinator of a group here, and waits for at most the time of a scrape.
+func (s *shared) inspectGroup(name string) (*coord.InspectedGroup, wire.ErrorCode) {
+	e := s.topics.Load().byName[cluster.OffsetsTopic]
+	if e == nil {
+		return nil, wire.GroupIDNotFound // nobody has used a group yet
 	}
+	rep := e.replicas[records.PartitionOf(name, int32(len(e.replicas)))]
+	if rep == nil || rep.coordinator == nil {
+		return nil, wire.NotCoordinator
+	}
+	answer := make(chan coord.Answer, 1)
+	_ = rep.coordinator.Post(&inspectGroup{group: name, answer: answer}) // Reject answers
 	expired := make(chan struct{})
 	alarm := s.system.Clock().NewAlarm(func() { close(expired) })
 	alarm.Set(scrapeMax)
 	defer alarm.Cancel()
-	for asked := len(refs); asked > 0; asked-- {
-		select {
-		case a := <-answers:
-			if a == nil {
-				missed++
-				continue
-			}
-			for i := range a.Groups {
-				if a.Groups[i].Group == name {
-					return &a.Groups[i], 0
-				}
-			}
-		case <-expired:
-			return nil, missed + asked
+	select {
+	case a := <-answer:
+		if coordinatesNot(a) {
+			return nil, wire.NotCoordinator
 		}
+		reply, ok := a.(*coord.InspectReply)
+		if !ok {
+			return nil, wire.CoordinatorNotAvailable
+		}
+		for i := range reply.Groups {
+			if reply.Groups[i].Group == name {
+				return &reply.Groups[i], wire.NoError
+			}
+		}
+		return nil, wire.GroupIDNotFound
+	case <-expired:
+		return nil, wire.CoordinatorNotAvailable
 	}
-	return nil, missed
+}
+
+// elsewhere says which broker to ask for a group that this one does not coordinate.
+func (s *shared) elsewhere(name string) string {
+	t, ok := s.image.Load().Topic(cluster.OffsetsTopic)
+	if !ok || len(t.Partitions) == 0 {
+		return "another broker coordinates groups of this name"
+	}
+	leader := t.Partitions[records.PartitionOf(name, int32(len(t.Partitions)))].Leader
+	if leader < 0 || leader == s.identity.Broker { // between two leaders
+		return "this broker does not coordinate groups of this name, and nobody else does yet: try again"
+	}
+	return fmt.Sprintf("broker %d coordinates groups of this name: ask its monitor (metrics.listen)", leader)
 }
 
 func tellGroup(g *coord.InspectedGroup) toldGroup {

@@ -99,7 +99,7 @@ func kafkaDesc(name, help string, labels ...string) *prometheus.Desc {
 const scrapeMax = time.Second
 
 // inspectGroups asks a coordinator for its groups, for a scrape. answer has room for all that are asked.
-type inspectGroups struct{ answer chan<- *coord.InspectReply }
+type inspectGroups struct{ answer chan<- coord.Answer }
 
 // Bytes implements runtime.Message.
 func (*inspectGroups) Bytes() int { return 0 }
@@ -114,10 +114,7 @@ func (*inspectGroups) asks() coord.Command { return &coord.Inspect{} }
 func (*inspectGroups) stepped() {}
 
 // answered implements inquiry.
-func (i *inspectGroups) answered(_ *runtime.Turn, a coord.Answer) {
-	reply, _ := a.(*coord.InspectReply)
-	i.answer <- reply
-}
+func (i *inspectGroups) answered(_ *runtime.Turn, a coord.Answer) { i.answer <- a }
 
 // groups tells of the groups that this broker coordinates. One that does not answer in time is left out: a scrape must not wait for a load.
 func (c *collector) groups(out chan<- prometheus.Metric) {
@@ -134,7 +131,7 @@ func (c *collector) groups(out chan<- prometheus.Metric) {
 	out <- counter(descGroupJumps, m.jumps.Load())
 	table := c.shared.topics.Load()
 	refs := table.coordinators()
-	answers := make(chan *coord.InspectReply, len(refs))
+	answers := make(chan coord.Answer, len(refs))
 	for _, ref := range refs {
 		_ = ref.Post(&inspectGroups{answer: answers}) // Reject answers
 	}
@@ -146,9 +143,11 @@ func (c *collector) groups(out chan<- prometheus.Metric) {
 	for range refs {
 		select {
 		case a := <-answers:
-			if a != nil {
+			if reply, ok := a.(*coord.InspectReply); ok {
 				missed--
-				tellGroups(out, table, a)
+				tellGroups(out, table, reply)
+			} else if coordinatesNot(a) {
+				missed--
 			}
 			continue
 		case <-expired:

@@ -84,6 +84,9 @@ func (op *heartbeatOp) abandon() bool { return op.ready() }
 
 // encode implements operation.
 func (op *heartbeatOp) encode(s *session) error {
+	if !s.shared.leasedNow() {
+		op.Refuse(wire.NotCoordinator) // see leaving
+	}
 	at, dst := s.beginAnswer(&op.request, outputMin)
 	return s.endAnswer(at, op.AppendTo(dst, op.header.Version), 0)
 }

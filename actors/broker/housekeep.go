@@ -1,6 +1,9 @@
 package broker
 
 import (
+	"errors"
+	"time"
+
 	"github.com/troupe-broker/troupe/actors/runtime"
 	"github.com/troupe-broker/troupe/partition"
 	"github.com/troupe-broker/troupe/store"
@@ -48,7 +51,7 @@ func (p *partitionActor) retainNow(t *runtime.Turn) {
 // deleteLog removes a log and its directory, on the recovery pool.
 type deleteLog struct {
 	replica *replica
-	file    *store.Log
+	file    *store.Log // nil: it could not be opened
 }
 
 // Bytes implements runtime.Message.
@@ -59,14 +62,23 @@ func (j *deleteLog) Reject(err error) { _ = j.replica.ref.Post(&removed{err: err
 
 // do implements job.
 func (j *deleteLog) do(t *runtime.Turn) {
-	_ = t.Send(j.replica.ref, &removed{err: j.replica.dir.store.DeleteLog(j.file)})
+	drop := func() error { return j.replica.dir.store.DeleteLog(j.file) }
+	if j.file == nil {
+		drop = func() error { return j.replica.dir.store.DeleteUnopened(j.replica.tp, j.replica.id) }
+	}
+	_ = t.Send(j.replica.ref, &removed{err: drop()})
 }
 
 // remove ends the replica because its topic was deleted, or the partition is kept elsewhere.
 func (p *partitionActor) remove(t *runtime.Turn, code wire.ErrorCode) {
 	if p.machine == nil {
-		t.Stop() // an offline log is found, and removed, at the next start
+		// If it stayed, the directory could not say that every log in it was closed clean, and all would be read at the next start.
+		p.removing = true
+		_ = p.replica.dir.recovery.give(t, &deleteLog{replica: p.replica}) // Reject says so
 		return
+	}
+	if p.file == nil {
+		return // it is being closed, since the broker stops: the same
 	}
 	p.refusal = code
 	p.machine.Step(p.now, &partition.Stop{Code: p.refusal}, &p.out)
@@ -106,6 +118,9 @@ func (j *closeLog) Reject(err error) { j.done(err) }
 // do implements job.
 func (j *closeLog) do(*runtime.Turn) { j.done(j.file.Close(true)) }
 
+// errUnheard keeps a stop from being called clean: the next start would call the replica whole.
+var errUnheard = errors.New("the controller has not heard that the log is not whole")
+
 // close ends the replica because the broker stops: everybody who waits is sent elsewhere, then the log is synced and closed.
 func (p *partitionActor) close(t *runtime.Turn, m *closePartition) {
 	if p.machine == nil {
@@ -117,18 +132,31 @@ func (p *partitionActor) close(t *runtime.Turn, m *closePartition) {
 	p.carryOut(t)
 	p.settled(t)
 	p.stopCleaning()
-	file := p.file
-	// The machine refuses everything from now on, and still knows the producers for the last snapshot.
-	p.file = nil
 	p.retention.Stop()
-	_ = p.replica.dir.recovery.give(t, &closeLog{replica: p.replica, file: file, done: m.done}) // Reject says so
+	done := m.done
+	if p.confessing {
+		done = func(err error) { m.done(errors.Join(err, errUnheard)) }
+	}
+	// The machine refuses everything from now on, and still knows the producers for the last snapshot.
+	p.closing = &closeLog{replica: p.replica, file: p.file, done: done}
+	p.file = nil
+	p.shut(t)
 }
 
-// markStrict writes the mark "strict, confirmed" of a replica, or removes it, on the recovery pool.
-type markStrict struct {
+// shut closes the log of a partition that was told to, when no share of it is with the flusher any more: closing syncs the rest, and all of it counts as durable
+// then.
+func (p *partitionActor) shut(t *runtime.Turn) {
+	if p.shares == 0 {
+		_ = p.replica.dir.recovery.give(t, p.closing) // Reject says so
+		p.closing = nil
+	}
+}
+
+// forgetStrict sees that the mark "strict, confirmed" of a replica is not on disk any more, on the recovery pool. The mark itself is set and taken back by the
+// partition, in its turns, so that it does not matter which job is done first.
+type forgetStrict struct {
 	replica *replica
 	epoch   ident.LeaderEpoch
-	on      bool
 }
 
 // strictMarked tells that the mark is removed, durably.
@@ -138,27 +166,47 @@ type strictMarked struct {
 }
 
 // Bytes implements runtime.Message.
-func (*markStrict) Bytes() int   { return 0 }
+func (*forgetStrict) Bytes() int { return 0 }
 func (*strictMarked) Bytes() int { return 0 }
 
+// Owed implements runtime.Owed.
+func (*strictMarked) Owed() {}
+
 // do implements job.
-func (j *markStrict) do(t *runtime.Turn) {
-	if j.on {
-		j.replica.dir.store.ConfirmStrict(j.replica.tp) // setting it late is safe, so nobody waits for it
-		return
-	}
-	err := j.replica.dir.store.SetStrict(j.replica.tp, false)
+func (j *forgetStrict) do(t *runtime.Turn) {
+	err := j.replica.dir.store.ForgetStrict(j.replica.tp)
 	_ = t.Send(j.replica.ref, &strictMarked{epoch: j.epoch, err: err}) // a partition that has stopped does not report
 }
 
-// marked tells the machine that the mark is gone. Without that it goes on counting flushed bytes only, which is safe.
+const (
+	// unmarkFirst and unmarkLongest bound the pause before the mark is tried to be removed again, which doubles.
+	unmarkFirst   = 100 * time.Millisecond
+	unmarkLongest = 5 * time.Second
+)
+
+// unmark asks for the mark to be removed. If the broker stops before that is done, it stays as it was, which the next start finds.
+func (p *partitionActor) unmark(t *runtime.Turn) {
+	_ = p.replica.dir.recovery.give(t, &forgetStrict{replica: p.replica, epoch: p.unmarking})
+}
+
+// marked tells the machine that the mark is gone. Until then only flushed bytes of a leader count, and a follower does not ask; so on a full disk it is tried
+// again, for as long as the mark is to go.
 func (p *partitionActor) marked(t *runtime.Turn, m *strictMarked) {
 	switch {
+	case m.epoch != p.unmarking || p.machine == nil:
 	case m.err == nil:
+		p.unmarking = ident.NoLeaderEpoch
 		p.step(t, &partition.StrictCleared{LeaderEpoch: m.epoch})
 	case p.replica.dir.store.Offline() != nil:
 		p.shared.lost(t, p.replica.dir, m.err)
 	default:
-		p.log.Warn().Err(m.err).Msg("the mark of the strict mode could not be written; only flushed records of this replica count until it is")
+		if p.unmarkPause == 0 {
+			p.log.Warn().Err(m.err).Msg("the mark of the strict mode cannot be removed; until it is, a leader here counts flushed records only, and a follower fetches none")
+		}
+		p.unmarkPause = min(max(2*p.unmarkPause, unmarkFirst), unmarkLongest)
+		if p.unmarkAgain == nil {
+			p.unmarkAgain = t.NewTimer(signalUnmark)
+		}
+		p.unmarkAgain.Reset(p.unmarkPause)
 	}
 }

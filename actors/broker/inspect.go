@@ -7,6 +7,7 @@ import (
 	"github.com/troupe-broker/troupe/cluster"
 	"github.com/troupe-broker/troupe/partition"
 	"github.com/troupe-broker/troupe/wire/ident"
+	"github.com/troupe-broker/troupe/wire/record"
 )
 
 // Inspection lets a simulation look into a broker between two steps, when none of its actors runs: it reads their state without asking them. A World that
@@ -15,6 +16,8 @@ type Inspection struct {
 	shared     *shared
 	controller *controllerActor
 	partitions []*partitionActor // alive, in the order of their start
+	hosted     map[*partitionActor]int
+	replicas   int               // that were hosted so far
 	turned     []*partitionActor // had a turn since the last Check
 	decided    bool              // so had the controller
 
@@ -27,13 +30,28 @@ type PartitionState struct {
 	ident.TopicPartition
 	ID          ident.TopicID
 	LeaderEpoch ident.LeaderEpoch
+	Leads       bool // this broker leads it, as far as it knows
 	Offsets     partition.Offsets
 	Serving     bool // it has its log; else the offsets mean nothing
+	Lent        bool // its log is being cut or replaced
+	Hosted      int  // how many replicas this process had hosted with it: one that is moved away and comes back is another
+}
+
+// Batch is one batch in the log of a replica.
+type Batch struct {
+	Base, Last ident.Offset
+	Epoch      ident.LeaderEpoch
+	CRC        uint32
 }
 
 // add and the other hooks are no-ops without an inspection.
 func (i *Inspection) add(p *partitionActor) {
 	if i != nil {
+		if i.hosted == nil {
+			i.hosted = make(map[*partitionActor]int)
+		}
+		i.replicas++
+		i.hosted[p] = i.replicas
 		i.partitions = append(i.partitions, p)
 	}
 }
@@ -42,6 +60,7 @@ func (i *Inspection) remove(p *partitionActor) {
 	if i != nil {
 		i.partitions = slices.DeleteFunc(i.partitions, func(q *partitionActor) bool { return q == p })
 		i.turned = slices.DeleteFunc(i.turned, func(q *partitionActor) bool { return q == p })
+		delete(i.hosted, p)
 	}
 }
 
@@ -89,8 +108,8 @@ func (p *partitionActor) check() error {
 	if err := p.machine.Check(); err != nil {
 		return err
 	}
-	if p.file == nil || p.lent {
-		return nil
+	if p.file == nil || p.lent || p.machine.Cutting() {
+		return nil // a full disk refuses to cut, too
 	}
 	o := p.machine.Offsets()
 	if p.file.Start() != o.LogStart || p.file.End() != o.End || max(p.file.Flushed(), p.file.Start()) != o.Flushed {
@@ -104,17 +123,72 @@ func (p *partitionActor) check() error {
 func (i *Inspection) Partitions() []PartitionState {
 	var out []PartitionState
 	for _, p := range i.partitions {
-		s := PartitionState{TopicPartition: p.replica.tp, ID: p.replica.id, Serving: p.machine != nil && p.file != nil}
-		if s.Serving {
-			s.LeaderEpoch, s.Offsets = p.machine.LeaderEpoch(), p.machine.Offsets()
-		}
-		out = append(out, s)
+		out = append(out, i.state(p))
 	}
 	return out
 }
 
+// Turned lists those that had a turn since the last Check.
+func (i *Inspection) Turned() []PartitionState {
+	var out []PartitionState
+	for _, p := range i.turned {
+		out = append(out, i.state(p))
+	}
+	return out
+}
+
+func (i *Inspection) state(p *partitionActor) PartitionState {
+	s := PartitionState{TopicPartition: p.replica.tp, ID: p.replica.id, Serving: p.machine != nil && p.file != nil, Lent: p.lent, Hosted: i.hosted[p]}
+	if s.Serving {
+		s.LeaderEpoch, s.Offsets, s.Leads = p.machine.LeaderEpoch(), p.machine.Offsets(), p.machine.Role() == partition.Leading
+	}
+	return s
+}
+
+// Batches appends the batches that a replica hosted here has from an offset on, as its log reads them.
+func (i *Inspection) Batches(dst []Batch, id ident.TopicID, number int32, from ident.Offset) ([]Batch, error) {
+	for _, p := range i.partitions {
+		if p.replica.id != id || p.replica.tp.Partition != number || p.file == nil || p.lent {
+			continue
+		}
+		for end := p.file.End(); from < end; {
+			r, err := p.file.Read(from, end, 1<<20, true)
+			if err != nil {
+				return dst, err
+			}
+			if r.Len() == 0 {
+				break
+			}
+			b := make([]byte, r.Len())
+			if n := copy(b, r.Mapped()); n == 0 {
+				_, err = r.ReadAt(b, 0)
+			}
+			from = r.Next()
+			r.Release()
+			for len(b) > 0 && err == nil {
+				var v record.View
+				if v, b, err = record.Split(b); err == nil {
+					dst = append(dst, Batch{Base: v.BaseOffset(), Last: v.LastOffset(), Epoch: v.LeaderEpoch(), CRC: v.CRC()})
+				}
+			}
+			if err != nil {
+				return dst, err
+			}
+		}
+	}
+	return dst, nil
+}
+
 // Image is the newest committed metadata.
 func (i *Inspection) Image() *cluster.Image { return i.controller.image() }
+
+// Epoch is that of this run's registration, as soon as the broker has heard of it.
+func (i *Inspection) Epoch() ident.BrokerEpoch { return ident.BrokerEpoch(i.shared.epoch.Load()) }
+
+// Controls tells that this broker is the controller, as far as it knows.
+func (i *Inspection) Controls() bool {
+	return i.controller.voter != nil && i.controller.voter.Leading()
+}
 
 // Usage is what the clients of a broker take of it.
 type Usage struct {

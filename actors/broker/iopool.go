@@ -88,7 +88,7 @@ func (b *barrier) Reject(error) { b.done() }
 func (b *barrier) do(*runtime.Turn) { b.done() }
 
 const (
-	// warmAhead is how far behind a cold region is read too, so that a reader that catches up finds the next one warm.
+	// warmAhead is how far behind a cold region the disk is asked for too, so that a reader that catches up finds the next one warm.
 	warmAhead = 1 << 20
 	warmStep  = 256 << 10
 )
@@ -113,9 +113,10 @@ func (w *warmRegion) finish() {
 
 // do implements job. Errors are the sender's to meet: it reads the same bytes.
 func (w *warmRegion) do(*runtime.Turn) {
+	w.region.Prefetch(warmAhead)
 	buf := w.store.get(warmStep)
 	file, off := w.region.File()
-	for at := int64(0); at < int64(w.region.Len())+warmAhead; at += int64(len(buf)) {
+	for at := int64(0); at < int64(w.region.Len()); at += int64(len(buf)) {
 		if n, err := file.ReadAt(buf, off+at); err != nil || n == 0 {
 			break
 		}

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -12,17 +13,18 @@ import (
 	"github.com/troupe-broker/troupe/wire"
 )
 
-// isrActor takes to the controller what the replicas here have to say: what leaders propose (Kafka's AlterPartitionManager), and what recovery has found. Of
-// each one command is under way at a time, with all that has come since the last one left. Proposals are not kept: a leader proposes again until it replays a
-// record that ends its proposal. What recovery has found is told until it is heard.
+// isrActor takes to the controller what the replicas here have to say: what leaders propose (Kafka's AlterPartitionManager), what recovery has found, and that
+// a replica is out of service or damaged. Of each one command is under way at a time, with all that has come since the last one left. Proposals are not kept: a
+// leader proposes again until it replays a record that ends its proposal. What recovery has found, and the marks, are told until they are heard.
 type isrActor struct {
 	shared *shared
 	log    zerolog.Logger
-	wishes []*wishISR // newest of each replica, in the order in which they came
+	wishes []*wishISR // newest of each kind and replica, in the order in which they came
 	asked  bool
 
-	verdicts []*verdict // that the controller has not heard; newest of each replica
-	telling  int        // of them are on their way
+	verdicts untold[*verdict]
+	marks    untold[*replicaMark]
+	told     uint64 // commands with marks
 	paused   bool
 	retry    *runtime.Timer
 }
@@ -54,6 +56,8 @@ type (
 	isrAnswered struct{ reply cluster.Reply }
 	// verdictsHeard is its answer to what recovery has found.
 	verdictsHeard struct{ reply cluster.Reply }
+	// marksHeard is its answer to marks.
+	marksHeard struct{ reply cluster.Reply }
 )
 
 // Bytes implements runtime.Message.
@@ -62,6 +66,7 @@ func (*isrAnswered) Bytes() int { return 0 }
 
 // Bytes implements runtime.Message.
 func (*verdictsHeard) Bytes() int { return 0 }
+func (*marksHeard) Bytes() int    { return 0 }
 
 // Started implements runtime.Starter.
 func (a *isrActor) Started(t *runtime.Turn) { a.retry = t.NewTimer(signalTick) }
@@ -76,9 +81,16 @@ func (a *isrActor) Turn(t *runtime.Turn, batch []runtime.Message) {
 			a.asked = false
 			a.answered(m.reply)
 		case *verdict:
-			a.keep(m)
+			a.verdicts.keep(m)
 		case *verdictsHeard:
-			a.heard(m.reply)
+			if m.reply.Err == nil {
+				a.absolve(t)
+			}
+			a.heard(m.reply, a.verdicts.heard)
+		case *replicaMark:
+			a.marks.keep(m)
+		case *marksHeard:
+			a.heard(m.reply, a.marks.heard)
 		case signal:
 			a.paused = false
 		default:
@@ -88,23 +100,73 @@ func (a *isrActor) Turn(t *runtime.Turn, batch []runtime.Message) {
 	if !a.asked && len(a.wishes) > 0 {
 		a.ask(t)
 	}
-	if a.telling == 0 && !a.paused && len(a.verdicts) > 0 {
+	if !a.paused && (a.marks.due() || a.verdicts.due()) {
 		a.tell(t)
 	}
 }
 
-// keep keeps a verdict until the controller has heard it.
-func (a *isrActor) keep(v *verdict) {
-	for i := a.telling; i < len(a.verdicts); i++ {
-		if a.verdicts[i].replica == v.replica {
-			a.verdicts[i] = v
-			return
+// absolve lets the replicas go on that have waited for what is heard now.
+func (a *isrActor) absolve(t *runtime.Turn) {
+	for _, v := range a.verdicts.list[:a.verdicts.telling] {
+		if v.confess {
+			_ = t.Send(v.replica.ref, &confessed{}) // one that has stopped waits no more
 		}
 	}
-	a.verdicts = append(a.verdicts, v)
 }
 
-// tell tells the controller what recovery has found.
+// confesses tells whether there is anything that takes back what the registration said. Marks wait for that: a replica that is in service again may be elected.
+func (a *isrActor) confesses() bool {
+	return slices.ContainsFunc(a.verdicts.list, func(v *verdict) bool { return v.confess })
+}
+
+// untold is what the controller has not heard: the newest of each replica.
+type untold[M interface{ of() *replica }] struct {
+	list    []M
+	telling int              // the first of them are on their way
+	at      map[*replica]int // where the others are in the list
+}
+
+// keep keeps something until the controller has heard it.
+func (u *untold[M]) keep(m M) {
+	if i, waits := u.at[m.of()]; waits {
+		u.list[i] = m
+		return
+	}
+	if u.at == nil {
+		u.at = make(map[*replica]int)
+	}
+	u.at[m.of()] = len(u.list)
+	u.list = append(u.list, m)
+}
+
+// due tells whether there is something to tell and nothing on its way.
+func (u *untold[M]) due() bool { return u.telling == 0 && len(u.list) > 0 }
+
+// take returns what the next command tells.
+func (u *untold[M]) take() []M {
+	u.telling = min(len(u.list), isrWishesMax)
+	for _, m := range u.list[:u.telling] {
+		delete(u.at, m.of())
+	}
+	return u.list[:u.telling]
+}
+
+// heard forgets what was on its way, if the controller has heard it; else what has become old news meanwhile.
+func (u *untold[M]) heard(ok bool) {
+	sent, rest := u.list[:u.telling], u.list[u.telling:]
+	list := make([]M, 0, len(u.list))
+	for _, m := range sent {
+		if _, newer := u.at[m.of()]; !ok && !newer {
+			list = append(list, m)
+		}
+	}
+	u.list, u.telling = append(list, rest...), 0
+	for i, m := range u.list {
+		u.at[m.of()] = i
+	}
+}
+
+// tell tells the controller what it has not heard.
 func (a *isrActor) tell(t *runtime.Turn) {
 	self := a.shared.identity.Broker
 	b, ok := a.shared.image.Load().Broker(self)
@@ -113,36 +175,47 @@ func (a *isrActor) tell(t *runtime.Turn) {
 		a.retry.Reset(isrPause)
 		return
 	}
-	a.telling = min(len(a.verdicts), isrWishesMax)
 	mono, _ := t.Now()
+	me := t.Self()
+	if a.marks.due() && !a.confesses() {
+		a.told++
+		c := &cluster.MarkReplicas{Broker: self, Epoch: b.Epoch, Number: a.told}
+		c.Deadline = mono + isrPatienceMs*millisecond
+		for _, m := range a.marks.take() {
+			c.Replicas = append(c.Replicas, m.ReplicaMark)
+		}
+		_ = t.Send(a.shared.controller, &proposal{command: c, ask: &c.Ask, answer: func(r cluster.Reply) { // Reject answers
+			_ = me.Post(&marksHeard{reply: r}) // one that has stopped tells no more
+		}})
+	}
+	if !a.verdicts.due() {
+		return
+	}
 	c := &cluster.Verified{Broker: self, Epoch: b.Epoch}
 	c.Deadline = mono + isrPatienceMs*millisecond
-	for _, v := range a.verdicts[:a.telling] {
+	for _, v := range a.verdicts.take() {
 		c.Replicas = append(c.Replicas, v.Verdict)
 	}
-	me := t.Self()
 	_ = t.Send(a.shared.controller, &proposal{command: c, ask: &c.Ask, answer: func(r cluster.Reply) { // Reject answers
 		_ = me.Post(&verdictsHeard{reply: r}) // one that has stopped tells no more
 	}})
 }
 
 // heard forgets what the controller has heard; what it has not is told again, after a pause.
-func (a *isrActor) heard(r cluster.Reply) {
-	n := a.telling
-	a.telling = 0
+func (a *isrActor) heard(r cluster.Reply, forget func(bool)) {
+	forget(r.Err == nil)
 	if r.Err == nil {
-		a.verdicts = append([]*verdict(nil), a.verdicts[n:]...)
 		return
 	}
-	a.log.Debug().Err(r.Err).Msg("the controller did not hear how replicas came out of their recovery; it is told again")
+	a.log.Debug().Err(r.Err).Msg("the controller did not hear what has become of replicas here; it is told again")
 	a.paused = true
 	a.retry.Reset(isrPause)
 }
 
-// note keeps a proposal until the next command leaves. A newer one of the replica takes its place.
+// note keeps a proposal until the next command leaves. A newer one of the replica takes its place; the wish to resign is another than that for an ISR.
 func (a *isrActor) note(w *wishISR) {
 	for i, old := range a.wishes {
-		if old.replica == w.replica {
+		if old.replica == w.replica && old.proposal.Resign == w.proposal.Resign {
 			a.wishes[i] = w
 			return
 		}
@@ -158,21 +231,27 @@ func (a *isrActor) ask(t *runtime.Turn) {
 		a.wishes = nil // nobody counts what an unregistered run says
 		return
 	}
-	n := min(len(a.wishes), isrWishesMax)
 	mono, _ := t.Now()
-	c := &cluster.ChangeISR{Broker: self, Epoch: b.Epoch, Partitions: make([]cluster.ISRChange, n)}
+	c := &cluster.ChangeISR{Broker: self, Epoch: b.Epoch}
 	c.Deadline = mono + isrPatienceMs*millisecond
-	for i, w := range a.wishes[:n] {
+	var later []*wishISR
+	named := make(map[*replica]bool, min(len(a.wishes), isrWishesMax)) // read by key only
+	for _, w := range a.wishes {
+		if len(c.Partitions) == isrWishesMax || named[w.replica] { // a command names each partition once
+			later = append(later, w)
+			continue
+		}
+		named[w.replica] = true
 		change := cluster.ISRChange{
 			Topic: w.replica.id, Partition: w.replica.tp.Partition, LeaderEpoch: w.proposal.LeaderEpoch, PartitionEpoch: w.proposal.PartitionEpoch,
-			ISR: make([]cluster.Member, len(w.proposal.ISR)),
+			ISR: make([]cluster.Member, len(w.proposal.ISR)), Resign: w.proposal.Resign,
 		}
 		for j, m := range w.proposal.ISR {
 			change.ISR[j] = cluster.Member{Broker: m.Broker, Epoch: m.BrokerEpoch, Directory: m.Directory}
 		}
-		c.Partitions[i] = change
+		c.Partitions = append(c.Partitions, change)
 	}
-	a.wishes = append([]*wishISR(nil), a.wishes[n:]...)
+	a.wishes = later
 	a.asked = true
 	me := t.Self()
 	_ = t.Send(a.shared.controller, &proposal{command: c, ask: &c.Ask, answer: func(r cluster.Reply) { // Reject answers

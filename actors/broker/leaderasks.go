@@ -31,7 +31,7 @@ type followerAsk struct {
 
 var followerAsks = sync.Pool{New: func() any { return new(followerAsk) }}
 
-// Bytes is 0: the asks of a follower are bounded by its window, and what it repeats takes the place of what it asked before.
+// Bytes is 0: a follower has one ask out, and what it repeats takes the place of what it asked before.
 func (*followerAsk) Bytes() int { return 0 }
 
 // Reject implements runtime.Rejecter: the partition has stopped, or has too much to do. The follower asks again after a pause.
@@ -130,6 +130,10 @@ func (p *partitionActor) replyAsk(t *runtime.Turn, a *followerAsk, r *partition.
 		a.send(t, store.Region{})
 		return
 	}
+	if p.slows(a) {
+		a.refuse(t, wire.ThrottlingQuotaExceeded)
+		return
+	}
 	a.from, a.upTo = f.From, f.UpTo
 	p.readForFollower(t, a)
 }
@@ -161,6 +165,7 @@ func (p *partitionActor) tookForFollower(t *runtime.Turn, a *followerAsk, region
 		return
 	}
 	p.replica.stats.repliedBytes.Add(int64(region.Len()))
+	p.gave(a, region.Len())
 	a.send(t, region)
 }
 

@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"fmt"
+
 	"github.com/rs/zerolog"
 
 	"github.com/troupe-broker/troupe/actors/runtime"
@@ -18,8 +20,7 @@ type lifecycleActor struct {
 	log       zerolog.Logger
 	register  cluster.RegisterBroker // what to say of this run
 	serving   func()                 // told once, when the broker is unfenced
-	ready     bool                   // the replicas that were here at the start serve
-	known     bool                   // Root has said whether they do
+	ready     bool                   // Root has said that the replicas that were here at the start serve
 	epoch     ident.BrokerEpoch      // NoBrokerEpoch: not registered
 	unfenced  bool
 	asked     bool          // a registration or heartbeat is under way
@@ -44,8 +45,8 @@ const (
 
 // Messages of the lifecycle actor.
 type (
-	// readiness tells how many replicas do not serve yet.
-	readiness struct{ unready int }
+	// readiness tells, once and for good, that the replicas of the start serve. Topics created later are not waited for.
+	readiness struct{}
 	// heard is the controller's answer.
 	heard struct{ reply cluster.Reply }
 	// leave asks for a controlled shutdown. done is told, once, when there is nothing left to move.
@@ -56,6 +57,12 @@ type (
 func (*readiness) Bytes() int { return 0 }
 func (*heard) Bytes() int     { return 0 }
 func (*leave) Bytes() int     { return 0 }
+
+// Owed implements runtime.Owed: nobody says so again.
+func (*readiness) Owed() {}
+
+// Owed implements runtime.Owed: there is one for each question, and without it no other is asked.
+func (*heard) Owed() {}
 
 // Reject implements runtime.Rejecter.
 func (l *leave) Reject(error) { l.done(ident.NoBrokerEpoch) }
@@ -71,14 +78,15 @@ func (l *lifecycleActor) Turn(t *runtime.Turn, batch []runtime.Message) {
 	for _, m := range batch {
 		switch m := m.(type) {
 		case *readiness:
-			if l.known = true; m.unready == 0 && !l.ready {
-				l.ready = true // for good: topics created later are not waited for
-				l.hurry(t)
-			}
+			l.ready = true
+			l.hurry(t)
 		case *heard:
 			l.heard(t, m.reply)
 		case *leave:
 			l.leaving = append(l.leaving, m)
+			if len(l.leaving) == 1 && l.epoch != ident.NoBrokerEpoch && l.shared.links != nil {
+				l.log.Info().Msgf("stopping: waiting for the controller to move what this broker leads to others; if no controller answers, for %d s", patienceMs/1000)
+			}
 			l.hurry(t)
 		case signal:
 			l.attempt(t)
@@ -122,7 +130,7 @@ func (l *lifecycleActor) attempt(t *runtime.Turn) {
 		return
 	}
 	c := &cluster.Heartbeat{
-		Broker: l.register.Broker, Epoch: l.epoch, Arrived: mono, WantFence: !l.known || !l.ready, WantShutdown: len(l.leaving) > 0,
+		Broker: l.register.Broker, Epoch: l.epoch, Arrived: mono, WantFence: !l.ready, WantShutdown: len(l.leaving) > 0,
 	}
 	if image := l.shared.image.Load(); image != nil {
 		c.Applied = image.Index()
@@ -160,7 +168,7 @@ func (l *lifecycleActor) heard(t *runtime.Turn, r cluster.Reply) {
 		l.shared.extendLease(l.sent, body)
 		l.told(body)
 	default:
-		l.refused(r.Err)
+		l.refused(t, r.Err)
 	}
 	if l.again && !l.left {
 		l.again = false
@@ -182,16 +190,31 @@ func (l *lifecycleActor) told(r *cluster.HeartbeatReply) {
 		l.unfenced = true
 		l.log.Info().Int64("epoch", int64(l.epoch)).Msg("serving")
 		l.serving()
-	case !r.CaughtUp && l.known && l.ready:
+	case !r.CaughtUp && l.ready:
 		l.again = true
 	}
 }
 
-// refused goes on after an answer that was none. A broker whose epoch is stale registers anew.
-func (l *lifecycleActor) refused(err *cluster.Error) {
+// refused goes on after an answer that was none. A broker that is not registered registers anew. One whose place another process has taken ends: what it would
+// say of its replicas was true when it started, and is not looked at again in a process that serves.
+func (l *lifecycleActor) refused(t *runtime.Turn, err *cluster.Error) {
 	if err.Code == wire.StaleBrokerEpoch || err.Code == wire.BrokerIDNotRegistered {
 		l.epoch = ident.NoBrokerEpoch
 		l.shared.lease.Store(0)
+		l.shared.heard.Store(0)
+	}
+	if err.Code == wire.StaleBrokerEpoch && len(l.leaving) == 0 {
+		l.left = true
+		l.timer.Stop()
+		_ = t.Send(l.shared.root, &supplanted{reason: fmt.Errorf( // Root is gone only when the broker stops
+			"%s: another process has registered as broker %d; give each broker an id of its own, and start this one again if it is the one that shall serve", codeSupplanted, l.shared.identity.Broker)})
+		return
+	}
+	if len(l.leaving) > 0 { // a controller that does not answer moves nothing
+		l.log.Info().Str("reason", err.Message).
+			Msg("stopping without that: no controller does it now; so it is for the last ones when all brokers of a cluster stop")
+		l.depart()
+		return
 	}
 	switch err.Code {
 	case l.refusedAt, wire.NotController:
@@ -201,9 +224,6 @@ func (l *lifecycleActor) refused(err *cluster.Error) {
 		l.log.Warn().Err(err).Msg(codeRegistration + ": the controller refuses this broker; trying again")
 	}
 	l.refusedAt = err.Code
-	if len(l.leaving) > 0 {
-		l.depart() // a controller that does not answer moves nothing
-	}
 }
 
 // depart ends the membership.

@@ -56,6 +56,9 @@ func (l *listenerActor) open(ln *line, owner claimant, to Transport, address net
 	// Whoever goes through the lines finds only those that have a session.
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.lines == nil {
+		return net.ErrClosed // the broker serves, and its listener has not had its first turn
+	}
 	l.next++
 	session, err := spawnSession(l.shared, l.self, ln.number, l.next, s)
 	if err != nil {

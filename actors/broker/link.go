@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/troupe-broker/troupe/actors/runtime"
+	"github.com/troupe-broker/troupe/cluster"
 	"github.com/troupe-broker/troupe/store"
 	"github.com/troupe-broker/troupe/wire"
 	"github.com/troupe-broker/troupe/wire/ident"
@@ -26,6 +27,7 @@ const (
 	codeLinkVersion  = "TRP-4303" // of a version without common words
 	codeLinkRun      = "TRP-4304" // of a run that is over
 	codeLinkTLS      = "TRP-4305" // without TLS where it is demanded, or a certificate is refused
+	codeLinkAgain    = "TRP-4306" // of a run that has registered while it was made
 )
 
 // linkQueueMax is how many encoded bytes may wait for the peer.
@@ -107,7 +109,8 @@ func (l *linkActor) Started(t *runtime.Turn) {
 	l.out.store = l.links.buffers
 	l.timer = t.NewTimer(signalTick)
 	l.timer.Reset(l.links.pace.greeting)
-	l.requests.start(t)
+	l.letters.in = linkPieces{what: "letter", max: peer.LetterMax, held: &l.links.pieces}
+	l.requests.start(t, &l.links.pieces)
 	l.reports.start(t)
 }
 
@@ -175,13 +178,29 @@ func (l *linkActor) connected(to Transport) {
 	l.state = linkGreeting
 	l.me = l.links.table.identity()
 	l.preface()
-	l.append(&peer.Hello{VersionMin: peer.VersionMin, VersionMax: peer.VersionMax, Purpose: l.info.purpose, Expect: l.expect, Identity: l.me})
+	l.append(&peer.Hello{VersionMin: l.links.versions.Min, VersionMax: l.links.versions.Max, Purpose: l.info.purpose, Expect: l.expect, Identity: l.me})
 }
 
 func (l *linkActor) preface() { l.out.end(append(l.out.begin(len(peer.Preface)), peer.Preface...)) }
 
-// append puts a message behind what waits to be written.
-func (l *linkActor) append(m peer.Message) { l.out.end(m.AppendTo(l.out.begin(frameSize(m)))) }
+// append puts a message behind what waits to be written. One that came with a version that is not spoken is left out: whoever sends it asks speaks what else
+// to say.
+func (l *linkActor) append(m peer.Message) {
+	if since := m.Code().Since(); since > l.links.versions.Min && since > l.speaks() {
+		return
+	}
+	l.out.end(m.AppendTo(l.out.begin(frameSize(m))))
+}
+
+// speaks is the version whose messages may be sent: that of the handshake, but none that the cluster has not finalised. This broker's image may lag, and then
+// it speaks an older one for a moment longer.
+func (l *linkActor) speaks() uint8 {
+	level := int16(0)
+	if image := l.links.shared.image.Load(); image != nil {
+		level = image.FeatureLevel(cluster.PeerVersion)
+	}
+	return min(l.info.version, uint8(max(level, int16(l.links.versions.Min))))
+}
 
 func (l *linkActor) failed(t *runtime.Turn, reason error) {
 	l.refused = isRefused(reason)
@@ -233,8 +252,8 @@ func (l *linkActor) frame(t *runtime.Turn, f *linkFrame) error {
 	if l.state == linkGreeting {
 		return l.greeted(t, m)
 	}
-	if !code.On(l.info.purpose) || l.info.purpose == peer.Data && code == peer.CodeAnswer && !l.info.dialled ||
-		l.info.purpose == peer.Data && l.info.dialled && (code == peer.CodeAsks || code == peer.CodeWithdraw) || l.info.founding && !code.Founding() {
+	if !code.On(l.info.purpose) || l.info.purpose == peer.Data && !code.FromDialler() && !l.info.dialled || l.info.purpose == peer.Data && l.info.dialled &&
+		(code == peer.CodeAsks || code == peer.CodeWithdraw || code == peer.CodeRangeAsk || code == peer.CodeDigestAsk) || l.info.founding && !code.Founding() {
 		return misplaced(m)
 	}
 	return l.heard(t, m, f)
@@ -256,11 +275,17 @@ func (l *linkActor) heard(t *runtime.Turn, m peer.Message, f *linkFrame) error {
 	case *peer.Refuse:
 		return &refusedError{code: m.Reason, text: m.Text}
 	case *peer.Letter:
-		data, err := l.letters.arrived(m)
+		data, err := l.letters.in.arrived(m.Seq, m.Offset, m.Total, m.Data)
 		if data != nil {
 			handler.letter(t, l.info, m.From, m.To, data)
 		}
 		return err
+	case *peer.Request:
+		whole, err := l.requests.in.arrived(m.ID, m.Offset, max(m.Total, uint64(len(m.Body))), m.Body)
+		if whole == nil {
+			return err
+		}
+		m.Body, m.Offset = whole, 0
 	case *peer.Response:
 		l.requests.answered(m)
 		return nil
@@ -284,7 +309,7 @@ func (l *linkActor) heard(t *runtime.Turn, m peer.Message, f *linkFrame) error {
 			return nil
 		}
 	default:
-		// Requests, announcements and the metadata log are for others altogether.
+		// Requests and announcements are for others altogether.
 	}
 	handler.heard(t, l.info, m)
 	return nil
@@ -366,7 +391,7 @@ func (l *linkActor) advance(t *runtime.Turn) {
 		if !l.write(t) {
 			return
 		}
-		more = l.state == linkOpen && l.out.waiting() == 0 && l.letters.piece(l)
+		more = l.state == linkOpen && l.out.waiting() == 0 && (l.letters.piece(l) || l.requests.piece(l))
 	}
 	if n := l.out.waiting(); n > linkQueueMax {
 		l.drop(t, &limitError{codeLinkQueue, fmt.Sprintf("%d bytes wait for the other broker, which takes too little", n)})
@@ -417,6 +442,8 @@ func (l *linkActor) Stopping(t *runtime.Turn) {
 	l.leave(t, l.reason)
 	l.out.drop()
 	l.requests.fail(errLinkSkips)
+	l.letters.in.drop()
+	l.requests.in.drop()
 	if l.transport != nil {
 		l.transport.Close()
 	}

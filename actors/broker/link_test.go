@@ -3,6 +3,7 @@ package broker
 import (
 	"bytes"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,6 +59,23 @@ func TestBrokersMeetAndTalk(t *testing.T) {
 		if r.err == nil && (r.code != wire.NotController || r.text != "not me" || string(r.body) != "body") || r.err != nil && !errors.Is(r.err, errLinkLate) {
 			t.Errorf("answered %+v", r)
 		}
+	}
+
+	// One that is too large is refused in words, and ends no connection.
+	ask(strings.Repeat("x", peer.RequestMax+1), time.Minute)
+	if r := <-answers; r.err != nil || r.code != wire.InvalidRequest || !strings.Contains(r.text, "broker 2") {
+		t.Errorf("a request that is too large is answered with %+v", r)
+	}
+	// Large ones come in pieces, one request after the other.
+	first, second := strings.Repeat("x", peer.RequestMax), strings.Repeat("y", peer.PieceMax+1)
+	ask(first, time.Minute)
+	ask(second, time.Minute)
+	for _, want := range []string{first, second} {
+		b.await("Request", func(x told) bool {
+			var r peer.Request
+			decode(t, x.frame, &r)
+			return string(r.Body) == want
+		})
 	}
 
 	// What the follower wants, and what it gets.

@@ -135,7 +135,7 @@ func (w *carried) side(id ident.BrokerID) *carriedSide {
 	sh.random = &entropy{src: rand.NewChaCha8([32]byte{byte(id)})}
 	var err error
 	s.links, err = startLinks(sh, nil, linkOptions{
-		self: identityOf(id, 10), handler: carriedHandler{s}, network: carriedNetwork{s, w}, pace: usualPace, answerBytesMax: 1 << 20, creditBytes: 1 << 20,
+		self: identityOf(id, 10), handler: carriedHandler{s}, network: carriedNetwork{s, w}, pace: usualPace, versions: peer.Spoken, answerBytesMax: 1 << 20, creditBytes: 1 << 20,
 	})
 	if err != nil {
 		w.t.Fatal(err)

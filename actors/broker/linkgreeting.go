@@ -28,12 +28,13 @@ func (l *linkActor) greeted(t *runtime.Turn, m peer.Message) error {
 // hello answers who has dialled.
 func (l *linkActor) hello(t *runtime.Turn, m *peer.Hello) error {
 	l.me = l.links.table.identity()
-	version, ok := peer.Agree(m.VersionMin, m.VersionMax)
+	spoken := l.links.versions
+	version, ok := spoken.Agree(m.VersionMin, m.VersionMax)
 	switch {
 	case !ok:
 		return &limitError{codeLinkVersion, fmt.Sprintf(
 			"this broker speaks versions %d to %d of the protocol between brokers, the other one %d to %d; upgrade the older one",
-			peer.VersionMin, peer.VersionMax, m.VersionMin, m.VersionMax)}
+			spoken.Min, spoken.Max, m.VersionMin, m.VersionMax)}
 	case m.Purpose != peer.Control && m.Purpose != peer.Data:
 		return misplaced(m)
 	case m.Expect != ident.NoBroker && m.Expect != l.me.Broker:
@@ -53,7 +54,7 @@ func (l *linkActor) hello(t *runtime.Turn, m *peer.Hello) error {
 
 // welcome takes the answer of who was dialled.
 func (l *linkActor) welcome(t *runtime.Turn, m *peer.Welcome) error {
-	if m.Version < peer.VersionMin || m.Version > peer.VersionMax {
+	if m.Version < l.links.versions.Min || m.Version > l.links.versions.Max {
 		return &limitError{codeLinkVersion, fmt.Sprintf("the other broker chose version %d of the protocol, which this one does not speak", m.Version)}
 	}
 	if l.expect != ident.NoBroker && m.Identity.Broker != l.expect {
@@ -93,7 +94,7 @@ func (l *linkActor) open(t *runtime.Turn) error {
 	}
 	if l.me != l.links.table.identity() {
 		l.links.table.leave(l.info)
-		return &limitError{codeLinkRun, "this broker has registered meanwhile; connect again"}
+		return &limitError{codeLinkAgain, "this broker has registered while the connection was made; connect again"}
 	}
 	for _, old := range void {
 		_ = t.Send(old.ref, &linkVoid{reason: errLinkVoid}) // one that has stopped is gone already

@@ -42,7 +42,7 @@ func TestWhoIsWrongIsToldSo(t *testing.T) {
 		{"itself", helloOf(itself, peer.Control, 2), codeLinkBroker},
 		{"an id of nobody", helloOf(nobody, peer.Control, 2), codeLinkBroker},
 		{"who looks for somebody else", helloOf(identityOf(1, 10), peer.Control, 3), codeLinkBroker},
-		{"a later version", &peer.Hello{VersionMin: 2, VersionMax: 9, Purpose: peer.Control, Expect: 2, Identity: identityOf(1, 10)}, codeLinkVersion},
+		{"a later version", &peer.Hello{VersionMin: peer.VersionMax + 1, VersionMax: 9, Purpose: peer.Control, Expect: 2, Identity: identityOf(1, 10)}, codeLinkVersion},
 		{"no purpose", helloOf(identityOf(1, 10), 7, 2), peer.CodeMisplaced},
 	} {
 		g := b.guest()
@@ -129,9 +129,14 @@ func TestWhatIsNoFrameEndsTheConnection(t *testing.T) {
 		{"asks on control", peer.CodeMisplaced, peer.Control, (&peer.Asks{Epoch: epoch}).AppendTo(nil)},
 		{"a report on data", peer.CodeMisplaced, peer.Data, (&peer.Progress{Epoch: epoch}).AppendTo(nil)},
 		{"an answer from who asks", peer.CodeMisplaced, peer.Data, (&peer.Answer{}).AppendTo(nil)},
+		{"an ask for a digest on control", peer.CodeMisplaced, peer.Control, (&peer.DigestAsk{}).AppendTo(nil)},
+		{"a digest from who asks", peer.CodeMisplaced, peer.Data, (&peer.DigestAnswer{}).AppendTo(nil)},
+		{"an ask for a digest of nothing", peer.CodeMalformed, peer.Data, values(t, 19, []any{})},
 		{"a letter too large", peer.CodeLetterSize, peer.Control, (&peer.Letter{Total: 1 << 40, Data: []byte{1}}).AppendTo(nil)},
 		{"a piece without a beginning", peer.CodeLetterSize, peer.Control, (&peer.Letter{Offset: 10, Total: 12, Data: []byte{1}}).AppendTo(nil)},
 		{"a piece of nothing", peer.CodeLetterSize, peer.Control, (&peer.Letter{Total: 12}).AppendTo(nil)},
+		{"a request too large", peer.CodeLetterSize, peer.Control, (&peer.Request{ID: 1, Total: peer.RequestMax + 1, Body: []byte{1}}).AppendTo(nil)},
+		{"the end of no request", peer.CodeLetterSize, peer.Control, (&peer.Request{ID: 1, Offset: 10, Total: 12, Body: []byte{1}}).AppendTo(nil)},
 		{"a piece behind its letter", peer.CodeLetterSize, peer.Control, (&peer.Letter{Offset: ^uint64(0), Total: 12, Data: []byte{1}}).AppendTo(nil)},
 	} {
 		g := b.guest().welcomed(identityOf(1, epoch), c.purpose)

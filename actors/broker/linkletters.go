@@ -1,9 +1,6 @@
 package broker
 
 import (
-	"fmt"
-
-	"github.com/troupe-broker/troupe/wire"
 	"github.com/troupe-broker/troupe/wire/ident"
 	"github.com/troupe-broker/troupe/wire/peer"
 )
@@ -19,9 +16,7 @@ type linkLetters struct {
 	sent  uint64    // of the first
 	first uint64    // its number
 
-	into  []byte // a letter that comes in pieces
-	from  uint64 // its number
-	total uint64
+	in linkPieces
 }
 
 // letter is a message to a member of the metadata quorum. It may be lost.
@@ -91,33 +86,4 @@ func (q *linkLetters) piece(l *linkActor) bool {
 		m.done(true)
 	}
 	return true
-}
-
-// arrived takes a letter, or a piece, and returns the letter when it is whole. The memory for it follows what has come.
-func (q *linkLetters) arrived(m *peer.Letter) ([]byte, error) {
-	end := m.Offset + uint64(len(m.Data))
-	switch {
-	case m.Total > peer.LetterMax:
-		return nil, letterError("a letter of %d bytes: the limit is %d", m.Total, peer.LetterMax)
-	case end < m.Offset || end > m.Total || len(m.Data) == 0 && m.Total > 0:
-		return nil, letterError("a piece of %d bytes at %d of a letter of %d", len(m.Data), m.Offset, m.Total)
-	case m.Offset == 0 && end == m.Total:
-		return append(make([]byte, 0, len(m.Data)), m.Data...), nil
-	case m.Offset == 0:
-		q.into, q.from, q.total = append([]byte(nil), m.Data...), m.Seq, m.Total
-		return nil, nil
-	case m.Seq != q.from || m.Total != q.total || m.Offset != uint64(len(q.into)):
-		return nil, letterError("a piece at %d of letter %d, with %d bytes of letter %d there", m.Offset, m.Seq, len(q.into), q.from)
-	}
-	q.into = append(q.into, m.Data...)
-	if end < m.Total {
-		return nil, nil
-	}
-	whole := q.into
-	q.into, q.from, q.total = nil, 0, 0
-	return whole, nil
-}
-
-func letterError(format string, args ...any) error {
-	return &wire.ProtocolError{Code: peer.CodeLetterSize, Reason: "the pieces of a letter do not fit: " + fmt.Sprintf(format, args...)}
 }

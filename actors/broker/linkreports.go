@@ -37,10 +37,10 @@ func frameSize(m peer.Message) int {
 		return head + len(m.Body)
 	case *peer.Response:
 		return head + len(m.Text) + len(m.Body)
-	case *peer.MetadataAnswer:
-		return head + len(m.Data)
 	case *peer.Announcement:
 		return head + len(m.Body)
+	case *peer.RangeAnswer:
+		return head + len(m.Payload)
 	case *peer.Asks:
 		return head + element*len(m.List)
 	case *peer.Progress:

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/troupe-broker/troupe/actors/runtime"
@@ -50,6 +52,11 @@ func (m *linkRequest) Reject(err error) { m.answer(linkResponse{err: err}) }
 // say implements outgoing.
 func (m *linkRequest) say(l *linkActor) {
 	q := &l.requests
+	if n := len(m.body); n > peer.RequestMax {
+		m.answer(linkResponse{code: wire.InvalidRequest, text: fmt.Sprintf(
+			"it takes %d bytes on its way to the controller, broker %d, and at most %d get there: ask that broker itself, or for less at a time", n, l.info.peer.Broker, peer.RequestMax)})
+		return
+	}
 	if len(q.open) >= linkRequestsMax {
 		m.Reject(errLinkBusy)
 		return
@@ -58,10 +65,22 @@ func (m *linkRequest) say(l *linkActor) {
 	q.last++
 	m.id = q.last
 	q.open = append(q.open, m)
-	l.append(&peer.Request{ID: m.id, DeadlineMs: int32(min(m.wait.Milliseconds(), 1<<31-1)), Body: m.body})
+	if len(m.body) <= peer.PieceMax {
+		l.append(m.piece(0))
+	} else {
+		q.large = append(q.large, m)
+	}
 	if q.armed == 0 || m.due < q.armed {
 		q.armed = m.due
 		q.timer.Reset(m.wait)
+	}
+}
+
+// piece is what of the request goes into one frame.
+func (m *linkRequest) piece(from int) *peer.Request {
+	return &peer.Request{
+		ID: m.id, DeadlineMs: int32(min(m.wait.Milliseconds(), 1<<31-1)), Offset: uint64(from), Total: uint64(len(m.body)),
+		Body: m.body[from:min(len(m.body), from+peer.PieceMax)],
 	}
 }
 
@@ -71,9 +90,32 @@ type linkRequests struct {
 	open  []*linkRequest // by id, rising
 	timer *runtime.Timer
 	armed ident.Instant // when the timer goes off; 0: it is not armed
+
+	large []*linkRequest // larger than a piece, to be sent, so that what is urgent goes between; the first may be partly
+	sent  int            // bytes of that
+	in    linkPieces     // of the other side's
 }
 
-func (q *linkRequests) start(t *runtime.Turn) { q.timer = t.NewTimer(signalDue) }
+func (q *linkRequests) start(t *runtime.Turn, held *atomic.Int64) {
+	q.timer = t.NewTimer(signalDue)
+	q.in = linkPieces{what: "request", max: peer.RequestMax, held: held}
+}
+
+// piece appends the next piece of the first large request, and says whether there was one. One that was given up meanwhile is sent all the same: the other side
+// would miss the rest.
+func (q *linkRequests) piece(l *linkActor) bool {
+	if len(q.large) == 0 {
+		return false
+	}
+	m := q.large[0]
+	p := m.piece(q.sent)
+	l.append(p)
+	if q.sent += len(p.Body); q.sent == len(m.body) {
+		q.large[0] = nil
+		q.large, q.sent = q.large[1:], 0
+	}
+	return true
+}
 
 // answered passes on an answer; one that is too late has nobody.
 func (q *linkRequests) answered(m *peer.Response) {
@@ -108,7 +150,7 @@ func (q *linkRequests) expire(t *runtime.Turn) {
 // fail gives up all of them.
 func (q *linkRequests) fail(reason error) {
 	open := q.open
-	q.open = nil
+	q.open, q.large, q.sent = nil, nil, 0
 	for _, r := range open {
 		r.answer(linkResponse{err: reason})
 	}

@@ -42,6 +42,8 @@ type linkOptions struct {
 	network PeerNetwork
 	port    *peerPort // nil: connections of others come by accept only
 	pace    linkPace
+	// versions are those that this broker speaks.
+	versions peer.Versions
 	// answerBytesMax bounds a frame of a data connection.
 	answerBytesMax int
 	// creditBytes is the memory for records that are on their way in.
@@ -58,6 +60,7 @@ type links struct {
 	ref     *runtime.Ref
 
 	accepted atomic.Int32 // links of others that have not stopped
+	pieces   atomic.Int64 // bytes of letters and requests that have not come as a whole
 }
 
 // startLinks starts the actor of all links below parent.
@@ -166,8 +169,8 @@ type linksActor struct {
 type linkTarget struct {
 	broker  ident.BrokerID
 	address string
-	said    string // about its last failure
-	saidAt  ident.Instant
+	trouble complaint   // no connection can be made, or kept
+	met     bool        // a link of it has been open
 	refused bool        // nobody listened when it was dialled last; no link has opened since
 	lines   [2]linkLine // control, data
 }
@@ -178,7 +181,15 @@ type linkLine struct {
 	link     *linkActor   // dialling or open
 	ref      *runtime.Ref // of it
 	failures int
-	timer    *runtime.Timer
+	timer    *runtime.Timer // for the next attempt; nil: none is to come
+}
+
+// rest calls off the next attempt.
+func (l *linkLine) rest() {
+	if l.timer != nil {
+		l.timer.Stop()
+		l.timer = nil
+	}
 }
 
 // Messages of the links actor.
@@ -242,13 +253,10 @@ func (a *linksActor) Turn(t *runtime.Turn, batch []runtime.Message) {
 	}
 }
 
-func (a *linksActor) target(t *runtime.Turn, b ident.BrokerID) *linkTarget {
+func (a *linksActor) target(b ident.BrokerID) *linkTarget {
 	p := a.peers[b]
 	if p == nil {
 		p = &linkTarget{broker: b}
-		for i := range p.lines {
-			p.lines[i].timer = t.NewTimer(&redial{broker: b, purpose: peer.Purpose(i + 1)})
-		}
 		a.peers[b] = p
 	}
 	return p
@@ -258,7 +266,7 @@ func (p *linkTarget) line(purpose peer.Purpose) *linkLine { return &p.lines[purp
 
 // know begins, moves or ends the control connection to a broker.
 func (a *linksActor) know(t *runtime.Turn, m *knowPeer) {
-	p := a.target(t, m.broker)
+	p := a.target(m.broker)
 	moved := p.address != m.address
 	p.address = m.address
 	p.line(peer.Control).wanted = m.address != ""
@@ -272,30 +280,46 @@ func (a *linksActor) know(t *runtime.Turn, m *knowPeer) {
 		}
 		a.dial(m.broker, peer.Purpose(i+1))
 	}
+	a.forget(m.broker)
+}
+
+// forget forgets a broker to which no connection is wanted, or there, so that memory follows the brokers of the cluster and not those that there ever were.
+func (a *linksActor) forget(b ident.BrokerID) {
+	if p := a.peers[b]; p != nil {
+		if p.address != "" || p.line(peer.Data).wanted || p.line(peer.Control).link != nil || p.line(peer.Data).link != nil {
+			return
+		}
+		delete(a.peers, b) // no attempt is to come where none is wanted
+	}
+	a.links.table.forget(b)
 }
 
 // follow begins or ends the data connection to a broker.
 func (a *linksActor) follow(t *runtime.Turn, m *followPeer) {
-	l := a.target(t, m.broker).line(peer.Data)
+	l := a.target(m.broker).line(peer.Data)
 	l.wanted = m.on
 	if !m.on && l.link != nil {
 		_ = t.Send(l.ref, &linkVoid{reason: errLinkStops}) // gone already
 	}
 	a.dial(m.broker, peer.Data)
+	a.forget(m.broker)
 }
 
 // dial dials if that is wanted and not done.
 func (a *linksActor) dial(b ident.BrokerID, purpose peer.Purpose) {
 	p := a.peers[b]
+	if p == nil {
+		return // forgotten, when the time of its next attempt had come already
+	}
 	l := p.line(purpose)
 	if !l.wanted || p.address == "" {
-		l.timer.Stop()
+		l.rest()
 		return
 	}
 	if l.link != nil {
 		return
 	}
-	l.timer.Stop()
+	l.rest()
 	link, err := a.links.dial(b, p.address, purpose)
 	if err != nil {
 		return // the system stops
@@ -305,9 +329,9 @@ func (a *linksActor) dial(b ident.BrokerID, purpose peer.Purpose) {
 
 func (a *linksActor) opened(m *linkOpened) {
 	if p := a.peers[m.broker]; p != nil {
-		p.refused = false
+		p.refused, p.met = false, true
 		if m.link.info.dialled {
-			p.said = ""
+			p.trouble.over()
 		}
 	}
 	if m.link.info.dialled {
@@ -324,6 +348,7 @@ func (a *linksActor) gone(t *runtime.Turn, l *linkActor) {
 	}
 	p := a.peers[broker]
 	a.tell(t, p, l)
+	defer a.forget(broker)
 	if p == nil || !l.info.dialled && l.openedAt == 0 {
 		return
 	}
@@ -336,6 +361,9 @@ func (a *linksActor) gone(t *runtime.Turn, l *linkActor) {
 
 // again dials again, after a while if it failed before.
 func (a *linksActor) again(t *runtime.Turn, p *linkTarget, line *linkLine, l *linkActor) {
+	if !line.wanted || p.address == "" {
+		return
+	}
 	now, _ := t.Now()
 	if l.openedAt != 0 && (now-l.openedAt >= linkStable || errors.Is(l.reason, errLinkStops) || errors.Is(l.reason, errLinkVoid)) {
 		line.failures = 0
@@ -350,7 +378,8 @@ func (a *linksActor) again(t *runtime.Turn, p *linkTarget, line *linkLine, l *li
 	pause := min(redialFirst<<min(line.failures, 10), redialLast)
 	line.failures++
 	pause += pause * time.Duration(a.links.shared.random.uint32()%256) / 1024 // brokers that lost the same one do not come back together
-	line.timer.Reset(pause)
+	line.rest()
+	line.timer = t.After(pause, &redial{broker: p.broker, purpose: l.info.purpose})
 }
 
 // down tells that a broker is gone: its connections have ended and its kernel says that nobody listens.
@@ -364,25 +393,48 @@ func (a *linksActor) down(t *runtime.Turn, p *linkTarget, l *linkActor) {
 	}
 }
 
-// complainEvery is how often a broker that cannot be reached is complained about, as long as the reason is the same.
-const complainEvery = ident.Instant(time.Minute)
+// againsMax is how often in a row a connection may be refused because the other broker has just registered, until that is worth a line.
+const againsMax = 3
 
-// tell writes the line that is worth writing. A broker that cannot be reached is dialled every second, and needs no line each time.
+// tell writes the line that is worth writing. That a connection ends, and another is opened at once, is usual: each registration does that. A broker that
+// cannot be reached is dialled every second, and needs no line each time.
 func (a *linksActor) tell(t *runtime.Turn, p *linkTarget, l *linkActor) {
-	meant := errors.Is(l.reason, errLinkVoid) || errors.Is(l.reason, errLinkStops)
+	usual := errors.Is(l.reason, errLinkVoid) || errors.Is(l.reason, errLinkStops) || saidBy(l.reason) == codeLinkAgain && (p == nil || p.line(l.info.purpose).failures < againsMax)
 	switch {
-	case meant || !l.info.dialled && quiet(l.reason):
+	case usual || quiet(l.reason) && (!l.info.dialled || l.openedAt != 0):
 		a.log.Debug().Str("address", l.address).Err(l.reason).Msg("a connection between brokers has ended")
 	case !l.info.dialled || p == nil:
 		a.links.shared.sampled.link(l)
 	default:
 		now, _ := t.Now()
-		if reason := l.reason.Error(); reason != p.said || now-p.saidAt >= complainEvery {
-			p.said, p.saidAt = reason, now
-			a.log.Warn().Int32("peer", int32(p.broker)).Str("address", l.address).Stringer("purpose", l.info.purpose).Err(l.reason).
-				Msg("a connection to another broker has ended, or could not be made; trying again")
+		if !p.trouble.due(now, l.reason.Error()) {
+			return
 		}
+		level := zerolog.WarnLevel
+		if isRefused(l.reason) && (a.hasLeft(p.broker) || !p.met && !p.trouble.lasts(now)) {
+			level = zerolog.InfoLevel // it has stopped in order, or starts later than this one
+		}
+		a.log.WithLevel(level).Int32("peer", int32(p.broker)).Str("address", l.address).Stringer("purpose", l.info.purpose).Err(l.reason).
+			Msg("a connection to another broker could not be made, or was lost; trying again")
 	}
+}
+
+// hasLeft tells whether a broker has stopped in order, and the cluster knows.
+func (a *linksActor) hasLeft(id ident.BrokerID) bool {
+	image := a.links.shared.image.Load()
+	if image == nil {
+		return false
+	}
+	b, ok := image.Broker(id)
+	return ok && b.Fenced && b.ShuttingDown
+}
+
+// saidBy is the code of what ended a link, whichever side has said it.
+func saidBy(reason error) string {
+	if theirs, ok := errors.AsType[*refusedError](reason); ok {
+		return theirs.code
+	}
+	return codeOf(reason)
 }
 
 // isRefused says whether nobody listens where a connection was dialled.
@@ -408,7 +460,7 @@ func (s *sampledLog) link(l *linkActor) {
 	if theirs, ok := errors.AsType[*refusedError](l.reason); ok {
 		code = "refused " + theirs.code[:min(len(theirs.code), len(codeLinkTLS))]
 	}
-	if skipped, ok := s.due("link " + code); ok {
+	if skipped, ok := s.seldom("link " + code); ok {
 		s.log.Warn().Str("address", l.address).Int32("peer", int32(l.info.peer.Broker)).Int("skipped", skipped).Err(l.reason).Msg("a connection between brokers has ended")
 	}
 }

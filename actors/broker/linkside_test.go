@@ -105,6 +105,9 @@ type sideOptions struct {
 	pace    linkPace
 	credit  int64
 	answer  int
+	log     io.Writer // nil: nobody reads it
+
+	versions peer.Versions // zero: those of this build
 }
 
 func noLeaks(t *testing.T) {
@@ -127,6 +130,9 @@ func newSide(t testing.TB, o sideOptions) *side {
 	if os.Getenv("TROUPE_TEST_LOG") != "" {
 		log = zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.DebugLevel)
 	}
+	if o.log != nil {
+		log = zerolog.New(o.log).Level(zerolog.DebugLevel)
+	}
 	sys := runtime.NewSystem(runtime.Options{Log: log, OnBug: func(b *runtime.Blame) { t.Errorf("a bug: %v\n%s", b, b.Stack) }})
 	s := newShared(sys, log)
 	if o.address == "" {
@@ -134,6 +140,9 @@ func newSide(t testing.TB, o sideOptions) *side {
 	}
 	if o.pace == (linkPace{}) {
 		o.pace = usualPace
+	}
+	if o.versions == (peer.Versions{}) {
+		o.versions = peer.Spoken
 	}
 	if o.credit == 0 {
 		o.credit = 64 << 20
@@ -151,7 +160,7 @@ func newSide(t testing.TB, o sideOptions) *side {
 	sd.address = l.Addr().String()
 	port := newPeerPort(l.(*net.TCPListener), o.tls, func(c net.Conn, _ bool) { sd.streams <- c })
 	sd.links, err = startLinks(s, nil, linkOptions{
-		self: o.self, handler: sideHandler{sd}, network: newTCPPeers(sys.Clock(), o.tls), port: port, pace: o.pace, answerBytesMax: o.answer, creditBytes: o.credit,
+		self: o.self, handler: sideHandler{sd}, network: newTCPPeers(sys.Clock(), o.tls), port: port, pace: o.pace, versions: o.versions, answerBytesMax: o.answer, creditBytes: o.credit,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -56,7 +57,8 @@ func (t *linkTable) become(self peer.Identity) (void []*linkInfo) {
 		return nil
 	}
 	t.self = self
-	for _, p := range t.peers {
+	for _, b := range slices.Sorted(maps.Keys(t.peers)) { // in an order, so that a simulation is the same each time
+		p := t.peers[b]
 		void = append(void, p.links...)
 		p.links = nil
 	}
@@ -106,6 +108,8 @@ func (p *linkPeer) contradicts(who *peer.Identity) error {
 		return nil
 	case who.Epoch == ident.NoBrokerEpoch && who.Incarnation != newest.Incarnation:
 		return nil // another run, that has not registered yet
+	case who.Epoch < newest.Epoch && who.Incarnation == newest.Incarnation:
+		return &limitError{codeLinkAgain, fmt.Sprintf("broker %d has registered while this connection was made; connect again", who.Broker)}
 	case who.Epoch < newest.Epoch:
 		return &limitError{codeLinkRun, fmt.Sprintf("broker %d has registered with epoch %d since; this connection states epoch %d, of a run that is over", who.Broker, newest.Epoch, who.Epoch)}
 	case who.Epoch == newest.Epoch && (who.Incarnation != newest.Incarnation || who.Directory != newest.Directory):
@@ -119,9 +123,8 @@ func (old *linkInfo) voidedBy(l *linkInfo) bool {
 	if l.peer.Epoch > old.peer.Epoch {
 		return true
 	}
-	// Whoever has not registered does not take the place of who has: it may be another process with the same id.
-	same := l.peer.Incarnation == old.peer.Incarnation || old.peer.Epoch == ident.NoBrokerEpoch
-	return same && l.purpose == old.purpose && l.dialled == old.dialled
+	// Whoever has not registered takes nobody's place but its own: another may run with the same id, and each would end the connection of the other for ever.
+	return l.peer.Incarnation == old.peer.Incarnation && l.purpose == old.purpose && l.dialled == old.dialled
 }
 
 // leave forgets a link that has ended.
@@ -130,6 +133,15 @@ func (t *linkTable) leave(l *linkInfo) {
 	defer t.mu.Unlock()
 	if p := t.peers[l.peer.Broker]; p != nil {
 		p.links = slices.DeleteFunc(p.links, func(o *linkInfo) bool { return o == l })
+	}
+}
+
+// forget drops what is known of a broker that has no link.
+func (t *linkTable) forget(b ident.BrokerID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p := t.peers[b]; p != nil && len(p.links) == 0 {
+		delete(t.peers, b)
 	}
 }
 

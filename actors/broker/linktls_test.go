@@ -162,6 +162,21 @@ func TestWhoHasNoCertificateOfTheClusterIsRefused(t *testing.T) {
 	}
 }
 
+// A broker with TLS that dialled one without was reset, in no words, and neither said what is wrong.
+func TestBothSidesSayThatOneHasNoTLS(t *testing.T) {
+	noLeaks(t)
+	ca, _, _ := issue(t, "ca", nil)
+	var log lines
+	plain := newSide(t, sideOptions{self: identityOf(2, 20), log: &log})
+	dialler := newTCPPeers(plain.shared.system.Clock(), brokerTLS(t, ca))
+	defer dialler.Close()
+	_, err := dialler.connect(t.Context(), plain.address, &PeerWire{})
+	if codeOf(err) != codeLinkTLS || !strings.Contains(err.Error(), "the other broker has no certificate") {
+		t.Errorf("who dials says %v", err)
+	}
+	until(t, "the other one to say it", func() bool { return strings.Contains(log.loud(), codeLinkTLS+": another broker speaks TLS") })
+}
+
 func TestTLSFilesAreLoadedWithWords(t *testing.T) {
 	ca, certificate, key := issue(t, "ca", nil)
 	empty := filepath.Join(t.TempDir(), "empty.pem")

@@ -60,7 +60,9 @@ func (d *drainListener) Reject(error) { d.done() }
 
 // Started implements runtime.Starter.
 func (l *listenerActor) Started(t *runtime.Turn) {
+	l.mu.Lock()
 	l.self, l.lines, l.stop = t.Self(), make(map[*line]struct{}), make(chan struct{})
+	l.mu.Unlock()
 	l.idle, l.sweep = t.NewTimer(signalTick), t.NewTimer(signalSweep)
 	l.idle.Reset(l.idleInterval())
 	if l.listener != nil {

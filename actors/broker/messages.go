@@ -37,4 +37,9 @@ const (
 	signalCheckpoint                   // the flusher writes the directory's checkpoints
 	signalDue                          // the longest wait of a link's request is over
 	signalMarks                        // a link may send watermarks again
+	signalUnmark                       // a partition tries again to have its strict mark removed
+	signalStrict                       // a partition has a strict mark, which the flusher is to write soon
+	signalRepair                       // a partition tries to mend what is damaged
+	signalCompare                      // a partition has waited long enough for what its leader has
+	signalRested                       // the flusher of the internal topics may begin a round
 )

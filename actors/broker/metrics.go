@@ -18,19 +18,21 @@ import (
 
 // metrics are the counters of a broker. The hot path adds to atomics; everything else happens when somebody scrapes.
 type metrics struct {
-	cleaner  cleanerMetrics
-	latency  [keysMax]histogram // of requests, from their frame to their answer, by API key
-	flush    histogram          // of flush rounds
-	rounds   atomic.Int64
-	works    atomic.Int64 // logs in all rounds
-	accepted atomic.Int64
-	refused  atomic.Int64 // connections
-	closed   atomic.Int64 // by this side, for a reason
-	open     atomic.Int64
-	groups   groupCounters
-	leading  atomic.Bool  // the controller is here
-	unclean  atomic.Int64 // elections of leaders that may miss records, while it was
-	isr      isrCounters
+	cleaner     cleanerMetrics
+	scrubRounds atomic.Int64
+	scrubBytes  atomic.Int64
+	latency     [keysMax]histogram // of requests, from their frame to their answer, by API key
+	flush       histogram          // of flush rounds
+	rounds      atomic.Int64
+	works       atomic.Int64 // logs in all rounds
+	accepted    atomic.Int64
+	refused     atomic.Int64 // connections
+	closed      atomic.Int64 // by this side, for a reason
+	open        atomic.Int64
+	groups      groupCounters
+	leading     atomic.Bool  // the controller is here
+	unclean     atomic.Int64 // elections of leaders that may miss records, while it was
+	isr         isrCounters
 }
 
 // keysMax bounds the API keys that are counted.
@@ -83,6 +85,10 @@ var (
 	descFlushed      = desc("partition_flushed_offset", "Offset below which records are on stable storage.", "topic", "partition")
 	descSegments     = desc("partition_segments", "Segments of the log.", "topic", "partition")
 	descDamaged      = desc("partition_damaged_ranges", "Ranges of records that are damaged and not served.", "topic", "partition")
+	descDiffering    = desc("partition_divergent_ranges", "Ranges of records that are not what the leader has, though both have their checksum, by the last scrub.", "topic", "partition")
+	descScrubRounds  = desc("scrub_rounds_total", "Rounds in which all records here were read and summed up.")
+	descScrubBytes   = desc("scrub_read_bytes_total", "Bytes of records that were read and summed up to look for damage.")
+	descRepaired     = desc("partition_repaired_ranges_total", "Damaged ranges of records that were fetched again from the leader.", "topic", "partition")
 	descDamagedReads = desc("partition_damaged_reads_total", "Reads that were answered with CORRUPT_MESSAGE.", "topic", "partition")
 	descOffline      = desc("partition_offline", "1 when the replica is out of service on this broker.", "topic", "partition")
 	descLeader       = desc("partition_leader", "1 when this broker leads the partition.", "topic", "partition")
@@ -122,6 +128,8 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	c.controller(out)
 	c.actors(out)
 	c.shared.metrics.cleaner.collect(out)
+	out <- counter(descScrubRounds, c.shared.metrics.scrubRounds.Load())
+	out <- counter(descScrubBytes, c.shared.metrics.scrubBytes.Load())
 	for _, d := range c.shared.directories {
 		out <- gauge(descDirOnline, oneIf(d.store.Offline() == nil), d.store.Path())
 	}
@@ -177,6 +185,8 @@ func (c *collector) partitions(out chan<- prometheus.Metric) {
 			out <- gauge(descFlushed, s.flushed.Load(), name, number)
 			out <- gauge(descSegments, s.segments.Load(), name, number)
 			out <- gauge(descDamaged, s.damaged.Load(), name, number)
+			out <- gauge(descDiffering, s.differing.Load(), name, number)
+			out <- counter(descRepaired, s.repaired.Load(), name, number)
 			out <- counter(descDamagedReads, s.damagedReads.Load(), name, number)
 			out <- gauge(descOffline, oneIf(s.offline.Load()), name, number)
 			out <- gauge(descLeader, oneIf(s.leading.Load()), name, number)
@@ -242,12 +252,17 @@ func (b *Broker) MetricsHandler() http.Handler {
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 }
 
-// ReadyHandler answers 200 while the broker serves, else 503 with a word.
+// ReadyHandler answers 200 while the broker serves, else 503 with a word. Asked with ?restart it answers 503 also while another broker should not be restarted,
+// and says why: what restarts brokers one after the other waits for that.
 func (b *Broker) ReadyHandler() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status, text := http.StatusOK, "ready\n"
 		if !b.Ready() {
 			status, text = http.StatusServiceUnavailable, "not ready: the broker is starting, stopping or has lost its data directories\n"
+		} else if r.URL.Query().Has("restart") {
+			if why := unrest(b.shared.image.Load()); why != "" {
+				status, text = http.StatusServiceUnavailable, "restart no other broker now: "+why+"\n"
+			}
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.WriteHeader(status)

@@ -3,9 +3,12 @@ package broker
 import (
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/troupe-broker/troupe/actors/runtime"
 	"github.com/troupe-broker/troupe/cluster"
 	"github.com/troupe-broker/troupe/wire"
+	"github.com/troupe-broker/troupe/wire/ident"
 	"github.com/troupe-broker/troupe/wire/peer"
 )
 
@@ -34,6 +37,9 @@ func (c *controllerActor) carryOutWatched(t *runtime.Turn) {
 	for _, n := range c.watched.Note {
 		c.note(t, n)
 	}
+	if c.watched.Reseat != nil {
+		c.reseating = c.watched.Reseat
+	}
 	c.watched.Reset()
 }
 
@@ -50,21 +56,47 @@ func (c *controllerActor) pull(t *runtime.Turn, a *cluster.PullAsk) {
 }
 
 func (c *controllerActor) pullReturned(t *runtime.Turn, m *pullReturned) {
+	if c.voter != nil {
+		c.step(t, &cluster.Pulled{Pull: m.id, Reply: m.reply()})
+		return
+	}
 	if c.observer == nil {
 		return
 	}
-	r := &m.response
-	var reply cluster.Reply
-	err := r.err
-	switch {
-	case err != nil:
-	case r.code != wire.NoError:
-		reply = refusedReply(r.code, r.text)
-	default:
-		reply, _, err = decodeResponse(r.body)
-	}
-	if err != nil {
-		reply = refusedReply(wire.UnknownServerError, err.Error())
-	}
+	before, reply := c.refused, m.reply()
 	c.observe(t, &cluster.Pulled{Pull: m.id, Reply: reply})
+	if reply.Err == nil && c.refused == before {
+		c.starved.over()
+	}
+}
+
+// reply is what was answered. Everything but metadata is a refusal.
+func (m *pullReturned) reply() cluster.Reply {
+	r := &m.response
+	switch {
+	case r.err != nil:
+		return refusedReply(wire.NetworkException, r.err.Error())
+	case r.code != wire.NoError:
+		return refusedReply(r.code, r.text)
+	}
+	reply, _, err := decodeResponse(r.body)
+	if err != nil {
+		return refusedReply(wire.UnknownServerError, err.Error())
+	}
+	return reply
+}
+
+// starve tells, now and then, that a broker gave this observer no metadata. It asks another at once, and all of them again twice a second. That one refuses is
+// usual: connections end when a broker registers, and whoever has just joined asks observers, too. It is worth a line when it lasts.
+func (c *controllerActor) starve(t *runtime.Turn, broker ident.BrokerID, reason string) {
+	c.refused++
+	now, _ := t.Now()
+	if !c.starved.due(now, reason) {
+		return
+	}
+	level := zerolog.DebugLevel
+	if c.starved.lasts(now) {
+		level = zerolog.WarnLevel
+	}
+	c.log.WithLevel(level).Int32("peer", int32(broker)).Str("reason", reason).Msg("a broker gave no metadata; asking another")
 }

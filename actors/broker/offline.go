@@ -4,14 +4,18 @@ import (
 	"errors"
 
 	"github.com/troupe-broker/troupe/actors/runtime"
+	"github.com/troupe-broker/troupe/cluster"
 	"github.com/troupe-broker/troupe/partition"
 	"github.com/troupe-broker/troupe/wire"
+	"github.com/troupe-broker/troupe/wire/ident"
 )
 
-// How a replica goes out of service, by a lost directory, a memory fault, or the wish of Root.
+// How a replica goes out of service, by a lost directory, a memory fault, or the wish of Root. The controller hears of it at once: this broker lives and keeps
+// its session, so nobody else would find out that the replica leads nothing and follows nobody any more.
 
-// offline ends the service of the replica; everybody who waits hears KAFKA_STORAGE_ERROR, and so does everybody who comes.
+// offline ends the service of the replica; everybody who waits hears KAFKA_STORAGE_ERROR, and so does everybody who comes until another replica leads.
 func (p *partitionActor) offline(t *runtime.Turn, reason error) {
+	p.tellMark(t, cluster.MarkOffline) // before the disk gives back what is on loan: that may take long
 	if p.opening || p.lent {
 		p.refuseAll = reason // the log, when it comes, is not used
 		return
@@ -19,23 +23,25 @@ func (p *partitionActor) offline(t *runtime.Turn, reason error) {
 	if p.machine == nil {
 		return
 	}
-	p.stop(reason)
+	p.stop(t, reason)
 	p.carryOut(t)
 }
 
 // stop stops the machine, whose last answers the next carryOut gives.
-func (p *partitionActor) stop(reason error) {
+func (p *partitionActor) stop(t *runtime.Turn, reason error) {
 	if p.lost {
 		return
 	}
 	p.lost = true
+	p.tellMark(t, cluster.MarkOffline)
 	p.machine.Step(p.now, &partition.Stop{Code: wire.KafkaStorageError}, &p.out)
 	p.log.Error().Err(reason).Msg(codeReplicaOffline + ": replica offline: it answers with KAFKA_STORAGE_ERROR until the broker is restarted")
 }
 
 // letGo closes what a stopped machine leaves.
 func (p *partitionActor) letGo() {
-	p.machine, p.lost = nil, false
+	p.machine, p.lost, p.confessing = nil, false, false
+	p.refuseOffline()
 	p.stopCleaning()
 	p.replica.stats.offline.Store(true)
 	p.replica.stats.leading.Store(false)
@@ -54,6 +60,14 @@ func (p *partitionActor) letGo() {
 	p.file = nil
 }
 
+// refuseOffline decides what clients hear of a replica that is out of service: where to go, if another one leads; else that its disk is to blame, as Kafka says.
+func (p *partitionActor) refuseOffline() {
+	p.refusal = wire.KafkaStorageError
+	if b := p.become; b != nil && b.Leader != ident.NoBroker && b.Leader != p.shared.identity.Broker {
+		p.refusal = wire.NotLeaderOrFollower
+	}
+}
+
 // errFault is the reason of a replica that a memory fault took out of service.
 var errFault = errors.New("a memory fault in the mapping of a log: the file is shorter than it was, or the disk gave no page")
 
@@ -64,10 +78,10 @@ func (p *partitionActor) Faulted(t *runtime.Turn, _ runtime.Fault, batch []runti
 	}
 	if p.writing {
 		p.writing = false
-		p.failed.Code = wire.KafkaStorageError
+		p.failed.Code, p.failed.Full = wire.KafkaStorageError, false
 		p.machine.Step(p.now, &p.failed, &p.out)
 	}
-	p.stop(errFault)
+	p.stop(t, errFault)
 	p.carryOut(t)
 	for i, m := range batch {
 		if m != nil && m == p.current && p.id == 0 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/troupe-broker/troupe/actors/runtime"
+	"github.com/troupe-broker/troupe/cluster"
 	"github.com/troupe-broker/troupe/partition"
 	"github.com/troupe-broker/troupe/store"
 	"github.com/troupe-broker/troupe/wire/ident"
@@ -26,12 +27,16 @@ type opened struct {
 	file      *store.Log
 	recovery  store.Recovery
 	producers *partition.Producers
+	strict    bool // it has the mark "strict, confirmed"
 	err       error
 }
 
 // Bytes implements runtime.Message.
 func (*openLog) Bytes() int { return 0 }
 func (*opened) Bytes() int  { return 0 }
+
+// Owed implements runtime.Owed.
+func (*opened) Owed() {}
 
 // Reject implements runtime.Rejecter.
 func (j *openLog) Reject(err error) { _ = j.replica.ref.Post(&opened{err: err}) }
@@ -58,7 +63,8 @@ func (j *openLog) do(t *runtime.Turn) {
 	if open(); errors.Is(o.err, store.ErrStray) {
 		open() // what was in the way has been set aside
 	}
-	_ = t.Send(j.replica.ref, o) // Reject closes what nobody takes
+	o.strict = j.replica.dir.store.Strict(j.replica.tp) // here, because the directory is locked while its checkpoints are written
+	_ = t.Send(j.replica.ref, o)                        // Reject closes what nobody takes
 }
 
 // open asks the pool for the log.
@@ -98,6 +104,8 @@ const openRetry = time.Second
 // openLater refuses service until the log can be opened, which is tried again and again: nothing is wrong with what is stored.
 func (p *partitionActor) openLater(t *runtime.Turn, err error) {
 	p.replica.stats.offline.Store(true)
+	p.tellMark(t, cluster.MarkOffline)
+	p.refuseOffline()
 	p.shared.sampled.refused(p.replica, err)
 	if p.reopen == nil {
 		p.reopen = t.NewTimer(signalOpen)
@@ -109,6 +117,8 @@ func (p *partitionActor) openLater(t *runtime.Turn, err error) {
 // unopened leaves the replica offline: everybody hears KAFKA_STORAGE_ERROR.
 func (p *partitionActor) unopened(t *runtime.Turn, err error) {
 	p.replica.stats.offline.Store(true)
+	p.tellMark(t, cluster.MarkOffline)
+	p.refuseOffline()
 	p.log.Error().Err(err).Msg(codeReplicaOffline + ": the log could not be opened; the replica is offline, the others serve")
 	if p.replica.dir.store.Offline() != nil {
 		p.shared.lost(t, p.replica.dir, err)
@@ -126,7 +136,7 @@ func (p *partitionActor) serve(t *runtime.Turn, o *opened) {
 		Start: p.file.Start(), End: p.file.End(), Flushed: p.file.Flushed(), Generation: p.file.Generation(),
 		// What is flushed need not be committed: the high watermark comes from the in-sync replicas, or from the leader.
 		HighWatermark:   p.file.Start(),
-		StrictConfirmed: p.replica.dir.store.Strict(p.replica.tp),
+		StrictConfirmed: o.strict,
 	}
 	for _, e := range p.file.Epochs(nil) {
 		state.Epochs = append(state.Epochs, partition.EpochStart{Epoch: e.Epoch, Start: e.Start})
@@ -134,23 +144,34 @@ func (p *partitionActor) serve(t *runtime.Turn, o *opened) {
 	p.firsts.tell(o.producers, p.now.Wall)
 	p.machine = partition.New(partition.Options{Broker: p.shared.identity.Broker, Log: state, Config: p.settings.machine, Producers: o.producers})
 	p.whole = p.replica.dir.whole(&o.recovery, state.StrictConfirmed)
+	if p.replica.dir.misnamed(&o.recovery) {
+		p.whole = false
+		p.confess(t)
+	}
 	p.tellRecovery(&o.recovery)
 	p.replica.stats.damaged.Store(int64(len(p.file.Damage())))
+	if len(p.file.Damage()) > 0 {
+		p.tellMark(t, cluster.MarkDamaged)
+		p.repairSoon(t)
+	} else {
+		p.tellMark(t, cluster.MarkSound)
+	}
 	p.retention = t.NewTimer(signalRetain)
 	p.retention.Reset(millis(p.shared.settings.Load().RetentionCheckMs))
 	if p.become != nil {
 		p.step(t, p.become)
 	}
 	if state.End > state.Flushed {
-		p.askFlush(t) // what recovery took from the page cache counts when a sync has returned
+		p.unready = true // also when Root does not wait any more, because the log opens late
+		p.askFlush(t)    // what recovery took from the page cache counts when a sync has returned
 		return
 	}
 	p.settled(t)
 }
 
-// settled tells Root, once, that the replica serves, or never will: everything recovery found is on stable storage.
+// settled tells Root, once for each opening of the log, that the replica serves, or never will: everything recovery found is on stable storage.
 func (p *partitionActor) settled(t *runtime.Turn) {
-	if !p.unready {
+	if !p.unready || p.confessing {
 		return
 	}
 	p.unready = false

@@ -15,6 +15,7 @@ import (
 	"github.com/troupe-broker/troupe/cluster/config"
 	"github.com/troupe-broker/troupe/cluster/gossip"
 	"github.com/troupe-broker/troupe/store"
+	"github.com/troupe-broker/troupe/wire/peer"
 )
 
 // Options say what broker to start.
@@ -40,15 +41,20 @@ type World struct {
 	Pause func(time.Duration)
 	// Parallel bounds the goroutines of a flush round; 1 starts none, as simulations want. 0: the store's default.
 	Parallel int
-	// BallastBytes and RaftReserveBytes are sizes of the data directory; see store.DirectoryOptions. 0: the store's defaults.
+	// BallastBytes, RaftReserveBytes and ControlSlots are sizes of the data directory; see store.DirectoryOptions. 0: the store's defaults.
 	BallastBytes     int64
 	RaftReserveBytes int64
+	ControlSlots     int
+	// CheckpointMs is how often durable marks are written. 0: once a minute.
+	CheckpointMs int64
 	// Inspection, if there is one, is attached to the broker; for simulations.
 	Inspection *Inspection
 	// Listen opens the listeners. Nil: none are opened, and connections come by Broker.Connect.
 	Listen func(l config.Listener) (*net.TCPListener, error)
 	// ListenPeers opens the peer port, TCP and UDP of one number. Nil: none is opened, whatever peer.listen says.
 	ListenPeers func(address string) (*net.TCPListener, net.PacketConn, error)
+	// Neighbours, if there are any, are the other brokers of a simulation, in the place of ListenPeers.
+	Neighbours Neighbours
 }
 
 // ListenTCP opens a listener of the machine.
@@ -85,6 +91,9 @@ const (
 	// together when they come together.
 	ioWorkers       = 4
 	recoveryWorkers = 16
+	// raftShare divides the Raft log's reserve: so much is written before a snapshot begins another file, and so much of it is kept behind the snapshot for
+	// voters that lag. The rest is for the snapshot, and for what frames take beside their records.
+	raftShare = 4
 )
 
 // creditSize is the size of the pool.
@@ -96,7 +105,10 @@ func creditSize(v *config.BrokerValues) int64 {
 }
 
 // features are what this build can serve, by name.
-var features = []cluster.FeatureRange{{Name: cluster.GroupVersion, Min: 0, Max: 1}}
+var features = []cluster.FeatureRange{
+	{Name: cluster.GroupVersion, Min: 0, Max: 1},
+	{Name: cluster.PeerVersion, Min: peer.VersionMin, Max: peer.VersionMax},
+}
 
-// founded are the features that a new cluster begins with. An older one gets them by UpdateFeatures.
-var founded = []cluster.FeatureLevel{{Name: cluster.GroupVersion, Level: 1}}
+// founded are the features that a new cluster begins with: all that this build can serve. An older one gets them by UpdateFeatures.
+var founded = []cluster.FeatureLevel{{Name: cluster.GroupVersion, Level: 1}, {Name: cluster.PeerVersion, Level: peer.VersionMax}}

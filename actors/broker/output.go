@@ -24,6 +24,7 @@ type output struct {
 	store *buffers
 
 	buf     []byte        // encoded bytes, all answers one after the other
+	grown   bool          // buf is not the store's: an answer has outgrown what was
 	regions []placed      // in order
 	sent    int           // bytes of buf that are out
 	first   int           // index of the first region that is not out
@@ -75,13 +76,28 @@ func (o *output) begin(n int) []byte {
 	} else if cap(o.buf)-len(o.buf) < n {
 		grown := o.store.get(len(o.buf) + n)[:len(o.buf)]
 		copy(grown, o.buf)
-		o.store.put(o.buf)
+		o.giveBack()
 		o.buf = grown
 	}
 	return o.buf
 }
 
-func (o *output) end(buf []byte) { o.buf = buf }
+// end takes the buffer back. One that an answer has outgrown is replaced by the answer's own, which goes to the garbage collector: nobody asks the store for
+// such a size, and it would keep each of them.
+func (o *output) end(buf []byte) {
+	if cap(buf) != cap(o.buf) {
+		o.giveBack()
+		o.grown = true
+	}
+	o.buf = buf
+}
+
+func (o *output) giveBack() {
+	if o.buf != nil && !o.grown {
+		o.store.put(o.buf)
+	}
+	o.buf, o.grown = nil, false
+}
 
 // place puts a region before buf[at:]. The reference becomes the output's. warm says that it is known to need no disk.
 func (o *output) place(at int, r store.Region, warm bool) {
@@ -117,6 +133,9 @@ func (o *output) write(to Transport) error {
 func (o *output) writeNext(to Transport) (int, error) {
 	if o.first < len(o.regions) && o.regions[o.first].at == o.sent {
 		p := &o.regions[o.first]
+		if p.region.Void() {
+			return 0, errVoid
+		}
 		if !p.present() {
 			o.state, o.cold = outputCold, &p.region
 			return 0, nil
@@ -178,6 +197,9 @@ func (o *output) gather(to Transport) (int, error) {
 			break
 		}
 		p := &o.regions[i]
+		if p.region.Void() {
+			return 0, errVoid
+		}
 		skip := 0
 		if i == o.first {
 			skip = o.part
@@ -270,13 +292,11 @@ func (o *output) resume() {
 
 // reset gives the buffers back.
 func (o *output) reset() {
-	if o.buf != nil {
-		o.store.put(o.buf)
-	}
+	o.giveBack()
 	if o.copied != nil {
 		o.store.put(o.copied)
 	}
-	o.buf, o.copied = nil, nil
+	o.copied = nil
 	o.regions = o.regions[:0]
 	o.sent, o.first, o.part = 0, 0, 0
 }

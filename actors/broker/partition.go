@@ -2,10 +2,12 @@ package broker
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/troupe-broker/troupe/actors/runtime"
+	"github.com/troupe-broker/troupe/cluster"
 	"github.com/troupe-broker/troupe/partition"
 	"github.com/troupe-broker/troupe/store"
 	"github.com/troupe-broker/troupe/wire"
@@ -30,9 +32,10 @@ type partitionActor struct {
 	held      bool              // the log of a deleted topic of this name has to go first
 	opening   bool              // the log is being opened
 	lent      bool              // the log is on loan to a search, or to be truncated
-	cutting   bool              // it is on loan to be truncated
 	waiting   []runtime.Message // for the log
 	refuseAll error             // why the log is not to be used, when it comes
+	condition cluster.Mark      // as the controller was told
+	full      bool              // likewise: nothing can be appended
 
 	machine *partition.Machine // nil: offline, or opening
 	file    *store.Log         // nil with machine
@@ -42,7 +45,7 @@ type partitionActor struct {
 	now     partition.Now
 	out     partition.Out
 	replied int // replies of out that were given
-	timers  [partition.AlarmDelete + 1]*runtime.Timer
+	timers  [partition.AlarmRoom + 1]*runtime.Timer
 
 	current runtime.Message // whose command is being stepped, if it has a request id
 	id      ident.RequestID // of current; 0: it has been answered
@@ -51,19 +54,33 @@ type partitionActor struct {
 	followers []*linkInfo     // by which each follower that asks has asked last
 	asks      ident.RequestID // of followers, so far
 
-	segments int  // of the log, to see it roll
-	dirty    bool // the flusher was asked and has not come yet
-	whole    bool // it has all it ever told a leader, by its recovery
+	segments int       // of the log, to see it roll
+	dirty    bool      // the flusher was asked and has not come yet
+	passed   bool      // it came while the log was on loan
+	shares   int       // of the log, that the flusher has
+	closing  *closeLog // waits for them
+	whole    bool      // it has all it ever told a leader, by its recovery
 	// unverified: the controller waits to hear that.
 	unverified bool
-	unready    bool            // Root waits to hear that this replica is as durable as its mark says
+	confessing bool            // the controller took it for whole, and has not heard yet that it is not
+	unready    bool            // clients, and Root at the start, wait until this replica is as durable as it was found
 	cleaning   *store.CleanRun // under way; nil: none
 	retention  *runtime.Timer
 	reopen     *runtime.Timer // tries again to open the log
+	removing   bool           // what is there of a log that was not opened is being removed
 	firsts     firsts         // of producers, refused until then
+	mending    repairing
+	comparing  comparing
+	checking   *replicaCheck // under way; nil: none
+	checked    *replicaCheck // the newest that is over; nil: none
+
+	unmarking   ident.LeaderEpoch // whose cached mode waits for the mark "strict, confirmed" to be gone; NoLeaderEpoch: none does
+	unmarkPause time.Duration     // before that is tried again; 0: it has not failed
+	unmarkAgain *runtime.Timer
 
 	appended  partition.Appended // commands that are used again and again
 	failed    partition.AppendFailed
+	space     partition.Looked
 	flushed   partition.Flushed
 	rolled    partition.Rolled
 	trim      partition.Trim
@@ -100,6 +117,15 @@ func (*removed) Bytes() int            { return 0 }
 func (*closePartition) Bytes() int     { return 0 }
 func (*synced) Bytes() int             { return 0 }
 
+// Owed implements runtime.Owed: orders of Root, and what the partition has asked for.
+func (*becomePartition) Owed()    {}
+func (*configurePartition) Owed() {}
+func (*takeOffline) Owed()        {}
+func (*removePartition) Owed()    {}
+func (*removed) Owed()            {}
+func (*closePartition) Owed()     {}
+func (*synced) Owed()             {}
+
 // Reject implements runtime.Rejecter: the partition has stopped, so that nothing is open.
 func (c *closePartition) Reject(error) { c.done(nil) }
 
@@ -107,7 +133,7 @@ func (c *closePartition) Reject(error) { c.done(nil) }
 func (p *partitionActor) Started(t *runtime.Turn) {
 	p.parked = make(map[ident.RequestID]runtime.Message)
 	p.shared.inspection.add(p)
-	p.refusal = wire.KafkaStorageError
+	p.refusal, p.unmarking = wire.KafkaStorageError, ident.NoLeaderEpoch
 	if p.refuseAll != nil {
 		p.unready = true
 		p.unopened(t, p.refuseAll)
@@ -149,7 +175,9 @@ func (p *partitionActor) take(t *runtime.Turn, m runtime.Message) {
 		return
 	case signal:
 		if m == signalOpen {
-			p.open(t)
+			if !p.removing {
+				p.open(t)
+			}
 			return
 		}
 	case *found:
@@ -158,9 +186,20 @@ func (p *partitionActor) take(t *runtime.Turn, m runtime.Message) {
 	case *logCut:
 		p.wasCut(t, m)
 		return
+	case *logRenewed:
+		p.wasRenewed(t, m)
+		return
+	case *confessed:
+		p.wasConfessed(t)
+		return
 	case *beginShare:
-		if p.cutting {
+		if p.lent {
 			p.passRound(t, m)
+			return
+		}
+	case *synced:
+		if p.lent {
+			p.waiting = append(p.waiting, &synced{result: m.result}) // the flusher may use m again before the log is back
 			return
 		}
 	}
@@ -199,8 +238,8 @@ func (p *partitionActor) take(t *runtime.Turn, m runtime.Message) {
 		leaderMarks.Put(m)
 	case *linkChanged:
 		p.linked(t, m)
-	case *unsound:
-		p.condemn(t, m.OffsetRange)
+	case repairMessage:
+		m.take(p, t)
 	case *unpark:
 		p.unpark(t, m)
 	case *question:
@@ -246,14 +285,23 @@ func (p *partitionActor) signalled(t *runtime.Turn, m signal) {
 		}
 	case signalRetain:
 		p.retain(t)
+	case signalRepair:
+		p.repairDue(t)
+	case signalCompare:
+		p.compareEnds(notAnswered)
+	case signalUnmark:
+		if p.machine != nil && p.unmarking != ident.NoLeaderEpoch {
+			p.unmark(t)
+		}
 	default:
 		panic(fmt.Sprintf("broker: a partition got signal %d", m))
 	}
 }
 
-// wait keeps a message until the log can be used again. The mailbox does not bound what it has handed over, so this does.
+// wait keeps a message until the log can be used again. The mailbox does not bound what it has handed over, so this does, likewise.
 func (p *partitionActor) wait(m runtime.Message) {
-	if r, ok := m.(runtime.Rejecter); ok && len(p.waiting) >= waitersMax {
+	_, owed := m.(runtime.Owed)
+	if r, ok := m.(runtime.Rejecter); ok && !owed && len(p.waiting) >= waitersMax {
 		r.Reject(runtime.ErrFull)
 		return
 	}
@@ -282,6 +330,7 @@ func (p *partitionActor) Stopped(*runtime.Turn) {
 		}
 	}
 	p.waiting = nil
+	p.compareEnds("")
 }
 
 // Stopping implements runtime.Stopper.
@@ -359,6 +408,9 @@ func (p *partitionActor) unpark(t *runtime.Turn, u *unpark) {
 // became applies the newest record of the partition, now or when the log is open.
 func (p *partitionActor) became(t *runtime.Turn, m *becomePartition) {
 	p.become = m.command
+	if p.replica.stats.offline.Load() {
+		p.refuseOffline()
+	}
 	if p.lent {
 		p.wait(m)
 		return

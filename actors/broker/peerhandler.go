@@ -2,6 +2,7 @@ package broker
 
 import (
 	"bytes"
+	"errors"
 
 	"github.com/troupe-broker/troupe/actors/runtime"
 	"github.com/troupe-broker/troupe/cluster"
@@ -29,11 +30,12 @@ type (
 	linkLost struct{ who peer.Identity }
 	// letterIn is a letter of another voter.
 	letterIn struct {
-		to   ident.NodeID
-		data []byte
+		broker   ident.BrokerID
+		from, to ident.NodeID
+		data     []byte
 	}
 	// announced is what another broker tells about itself while one of the two has no cluster.
-	announced struct{ cluster.Announcement }
+	announced struct{ cluster.Announced }
 )
 
 // Bytes implements runtime.Message.
@@ -65,8 +67,8 @@ func (h *peerHandler) closed(t *runtime.Turn, l *linkInfo, reason error) {
 
 func (h *peerHandler) down(t *runtime.Turn, who peer.Identity) { h.tell(t, &linkLost{who: who}) }
 
-func (h *peerHandler) letter(t *runtime.Turn, _ *linkInfo, _, to ident.NodeID, data []byte) {
-	h.tell(t, &letterIn{to: to, data: data})
+func (h *peerHandler) letter(t *runtime.Turn, l *linkInfo, from, to ident.NodeID, data []byte) {
+	h.tell(t, &letterIn{broker: l.peer.Broker, from: from, to: to, data: data})
 }
 
 func (h *peerHandler) heard(t *runtime.Turn, l *linkInfo, m peer.Message) {
@@ -79,7 +81,7 @@ func (h *peerHandler) heard(t *runtime.Turn, l *linkInfo, m peer.Message) {
 			h.shared.log.Warn().Int32("peer", int32(l.peer.Broker)).Err(err).Msg("what another broker announces makes no sense")
 			return
 		}
-		h.tell(t, &announced{a})
+		h.tell(t, &announced{cluster.Announced{Announcement: a, Run: l.peer.Incarnation}})
 	default:
 		if h.shared.replicas != nil {
 			h.shared.replicas.heard(t, l, m)
@@ -94,9 +96,14 @@ func (h *peerHandler) answered(t *runtime.Turn, l *linkInfo, a *peer.Answer, hol
 	}
 }
 
-// request takes a command of another broker for the controller. It is stamped here, on arrival: a slow controller fences nobody.
+// request takes a command of another broker for the controller. It is stamped here, on arrival: a slow controller fences nobody. The body was put together
+// from its pieces, and is nobody else's.
 func (h *peerHandler) request(t *runtime.Turn, l *linkInfo, m *peer.Request) {
-	command, err := cluster.DecodeCommand(bytes.Clone(m.Body))
+	command, err := cluster.DecodeCommand(m.Body)
+	if errors.Is(err, cluster.ErrMalformed) { // a client has asked for more than a command may have: the controller's own clients hear the same
+		h.refuse(t, l, m.ID, wire.InvalidRequest, err.Error())
+		return
+	}
 	if err != nil {
 		h.refuse(t, l, m.ID, wire.UnsupportedVersion, err.Error())
 		return

@@ -24,6 +24,7 @@ type peering struct {
 	tls      *tls.Config // nil: links are not encrypted
 	gossip   *gossip.Gossip
 	kick     chan struct{} // holds a token when gossip has news
+	self     gossip.Member // in a simulation, which has no gossip
 
 	mu     sync.Mutex
 	enough bool   // nobody is to be contacted any more
@@ -35,6 +36,10 @@ const startMax = 10 * time.Second
 
 // openPeers opens the peer port and begins to gossip, with nobody yet.
 func (b *Broker) openPeers(v *config.PeerValues, self gossip.Member) (*peering, error) {
+	if v.Listen != "" && b.world.Neighbours != nil {
+		self.Peer = v.AdvertisePeer(0)
+		return &peering{address: self.Peer, self: self}, nil
+	}
 	if v.Listen == "" || b.world.ListenPeers == nil {
 		return nil, nil
 	}
@@ -109,7 +114,7 @@ func (p *peering) dial(ctx context.Context, address string) (net.Conn, error) {
 
 // close takes back what openPeers did, when the start has failed.
 func (p *peering) close() error {
-	if p == nil {
+	if p == nil || p.gossip == nil {
 		return nil
 	}
 	p.gossip.Stop()
@@ -135,10 +140,14 @@ func (b *Broker) member(v *config.BrokerValues, s *seat, endpoints []cluster.End
 func (b *Broker) startLinks(v *config.BrokerValues, p *peering) error {
 	s := b.shared
 	o := linkOptions{
-		self: s.self(), handler: &peerHandler{shared: s}, pace: usualPace, answerBytesMax: max(int(v.RequestBytesMax), answerBytesMin), creditBytes: creditSize(v),
-		network: newTCPPeers(b.world.System.Clock(), p.tls),
+		self: s.self(), handler: &peerHandler{shared: s}, pace: usualPace, versions: peer.Spoken, answerBytesMax: max(int(v.RequestBytesMax), answerBytesMin), creditBytes: creditSize(v),
+		network: b.world.Neighbours,
 	}
 	s.replicas = &replicaRouter{shared: s}
+	if o.network != nil {
+		return b.startNeighbours(o, p)
+	}
+	o.network = newTCPPeers(b.world.System.Clock(), p.tls)
 	o.port = newPeerPort(p.listener, p.tls, func(c net.Conn, _ bool) { p.gossip.Offer(c) })
 	var err error
 	s.links, err = startLinks(s, b.root, o)

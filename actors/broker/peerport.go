@@ -113,7 +113,7 @@ func (p *peerPort) turnedAway(c net.Conn, reason error) {
 		return
 	}
 	s := p.links.shared
-	if skipped, ok := s.sampled.due("port " + codeOf(reason)); ok {
+	if skipped, ok := s.sampled.seldom("port " + codeOf(reason)); ok {
 		s.log.Warn().Stringer("address", c.RemoteAddr()).Int("skipped", skipped).Err(reason).Msg("a connection to the peer port was closed")
 	}
 }
@@ -134,7 +134,9 @@ func (p *peerPort) greet(tcp *net.TCPConn) {
 	case first == tlsRecord && p.tls != nil:
 		p.greetTLS(tcp, first, settle)
 	case first == peer.Preface[0] && p.tls != nil:
-		p.refusePlain(tcp)
+		p.refuseMode(tcp, "this broker demands TLS of other brokers; give them peer.tls.certificate, peer.tls.key and peer.tls.ca")
+	case first == tlsRecord:
+		p.refuseMode(tcp, "another broker speaks TLS, and this one has no certificate; give it peer.tls.certificate, peer.tls.key and peer.tls.ca, or give none to the others")
 	case first == peer.Preface[0]:
 		if err := p.greetPlain(tcp, first, settle); err != nil {
 			p.turnedAway(tcp, err)
@@ -204,9 +206,9 @@ func (p *peerPort) carry(s linkReader, address netip.AddrPort, first byte) error
 	return nil
 }
 
-// refusePlain tells a broker that it has to use TLS.
-func (p *peerPort) refusePlain(tcp *net.TCPConn) {
-	reason := &limitError{codeLinkTLS, "this broker demands TLS of other brokers; give them peer.tls.certificate, peer.tls.key and peer.tls.ca"}
+// refuseMode tells a broker that one of the two uses TLS and the other does not. The words are never encrypted: a client of TLS finds that in their first byte.
+func (p *peerPort) refuseMode(tcp *net.TCPConn, text string) {
+	reason := &limitError{codeLinkTLS, text}
 	words := (&peer.Refuse{Reason: reason.code, Text: reason.reason}).AppendTo([]byte(peer.Preface))
 	if _, err := tcp.Write(words); err == nil {
 		_ = tcp.CloseWrite()                                           // the words are all there is

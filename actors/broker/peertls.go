@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/troupe-broker/troupe/actors/runtime"
+	"github.com/troupe-broker/troupe/wire/peer"
 )
 
 // LoadPeerTLS makes the TLS of links from PEM files: the certificate and the key of this broker, and the certificates of those who may issue certificates for
@@ -49,6 +50,9 @@ func LoadPeerTLS(certificate, key, ca string) (*tls.Config, error) {
 func tlsError(err error) error {
 	if quiet(err) || codeOf(err) != "" {
 		return err
+	}
+	if other, ok := errors.AsType[tls.RecordHeaderError](err); ok && other.RecordHeader[0] == peer.Preface[0] {
+		return &limitError{codeLinkTLS, "the other broker has no certificate and speaks no TLS; give it peer.tls.certificate, peer.tls.key and peer.tls.ca, or give none to this one"}
 	}
 	return &limitError{codeLinkTLS, "TLS with another broker failed: " + err.Error()}
 }

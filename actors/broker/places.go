@@ -2,13 +2,16 @@ package broker
 
 import (
 	"net/netip"
+	"os"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
 
-// The parts of the process's file descriptors, in percent, that connections may use and that logs may keep while they rest. What is left is for what
+// The parts of the process's file descriptors, in percent, that connections may use and that logs may keep while they rest (of its mappings as well). What is left is for what
 // comes and goes: segments that are read, indexes, flush rounds.
 const (
 	descriptorShare = 80
@@ -23,6 +26,26 @@ func descriptorLimit() int {
 		return 1 << 30
 	}
 	return int(limit.Cur)
+}
+
+// mappingLimit is how many mappings the kernel lets a process have (vm.max_map_count); one that cannot be read is taken for the kernel's default.
+func mappingLimit() int {
+	const usual = 65530
+	text, err := os.ReadFile("/proc/sys/vm/max_map_count")
+	if err != nil {
+		return usual
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || n <= 0 {
+		return usual
+	}
+	return n
+}
+
+// openLogsMax is how many logs may keep a file open, and mapped, while nobody writes to them. The heap needs mappings too, and a process that gets none for it
+// ends.
+func openLogsMax(descriptors, mappings int) int {
+	return max(min(descriptors, mappings)*logShare/100, logsMin)
 }
 
 // places counts the connections of a broker, all listeners together.

@@ -59,11 +59,14 @@ func (p *ports) ListOffset(place handler.Place, q handler.ListOffset, answer fun
 	})
 }
 
-// EpochEnd implements handler.Ports.
+// EpochEnd implements handler.Ports. A reader that is behind the end of its epoch takes its log for truncated: see certain.
 func (p *ports) EpochEnd(place handler.Place, q handler.EpochEnd, answer func(handler.EndOfEpoch)) {
 	p.ask(place, func(id ident.RequestID) partition.Command {
 		return &partition.EpochEnd{Request: id, CurrentLeaderEpoch: q.CurrentLeaderEpoch, Epoch: q.LeaderEpoch}
 	}, func(a answered) {
+		if a.reply.Code == wire.NoError && !p.session.shared.certain() {
+			a.reply.Code = wire.NotLeaderOrFollower
+		}
 		if a.reply.Code != wire.NoError {
 			answer(handler.EndOfEpoch{Code: a.reply.Code, LeaderEpoch: ident.NoLeaderEpoch, End: ident.NoOffset})
 			return

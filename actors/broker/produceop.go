@@ -215,9 +215,35 @@ func (op *produceOp) encode(s *session) error {
 		}
 		return nil
 	}
+	if op.body.Acks == 1 && !s.shared.leasedNow() {
+		op.doubt()
+	}
+	op.doubtRefusals(s.shared)
 	at, dst := s.beginAnswer(&op.request, 64+96*len(op.writes))
 	dst = op.answer.AppendTo(dst, op.header.Version, op, s.shared.image.Load(), s.client.Listener)
 	return s.endAnswer(at, dst, 0)
+}
+
+// doubt takes back what is acknowledged by this broker alone, whose lease ran out since the request began: another may lead by now, to whom the records have
+// never come. The client sends them there.
+func (op *produceOp) doubt() {
+	for i := range op.writes {
+		if w := &op.writes[i]; w.Code == wire.NoError {
+			w.Refuse(wire.NotLeaderOrFollower, noLease)
+			w.Leader, w.LeaderEpoch = ident.NoBroker, ident.NoLeaderEpoch
+		}
+	}
+}
+
+// doubtRefusals takes back refusals that another leader would not give: of what is out of order in this broker's log. A client takes them for final.
+func (op *produceOp) doubtRefusals(s *shared) {
+	for i := range op.writes {
+		w := &op.writes[i]
+		if final := w.Code == wire.OutOfOrderSequenceNumber || w.Code == wire.InvalidProducerEpoch; final && !s.certain() {
+			w.Refuse(wire.NotLeaderOrFollower, noLease)
+			w.Leader, w.LeaderEpoch = ident.NoBroker, ident.NoLeaderEpoch
+		}
+	}
 }
 
 // hurry implements operation: an acknowledgement comes when it comes, or its timeout does.

@@ -109,7 +109,7 @@ func (w *raftLogWriter) write(s *cluster.Save) error {
 	if s.Snapshot != nil {
 		w.entries = entriesAfter(w.entries, s.Snapshot.Index)
 		w.pending = false
-		return w.log.Compact(w.hard, store.RaftSnapshot{Index: s.Snapshot.Index, Term: s.Snapshot.Term, Data: s.Snapshot.Data}, w.entries)
+		return w.log.Compact(w.hard, store.RaftSnapshot{Index: s.Snapshot.Index, Term: s.Snapshot.Term, Data: s.Snapshot.Bytes()}, w.entries)
 	}
 	r := store.RaftSave{Entries: entries}
 	if w.pending {

@@ -25,6 +25,9 @@ type linkChanged struct {
 // Bytes implements runtime.Message.
 func (*linkChanged) Bytes() int { return 0 }
 
+// Owed implements runtime.Owed.
+func (*linkChanged) Owed() {}
+
 func (r *replicaRouter) opened(t *runtime.Turn, l *linkInfo) {
 	if !l.founding && l.dialled { // who is dialled waits to be asked
 		_ = t.Send(r.shared.root, &linkChanged{link: l, open: true}) // Root is gone only when the broker stops
@@ -73,6 +76,16 @@ func (r *replicaRouter) heard(t *runtime.Turn, l *linkInfo, m peer.Message) {
 				f.command = partition.Watermark{LeaderEpoch: w.LeaderEpoch, Generation: w.Generation, HighWatermark: w.High, LogStart: w.Start}
 				_ = t.Send(rep.ref, f) // the same
 			}
+		}
+	case *peer.RangeAsk:
+		r.askRange(t, table, l, m, false)
+	case *peer.RangeAnswer:
+		r.giveRange(t, table, m)
+	case *peer.DigestAsk:
+		r.askRange(t, table, l, (*peer.RangeAsk)(m), true)
+	case *peer.DigestAnswer:
+		if rep := table.hosted(m.Topic, m.Partition); rep != nil {
+			_ = t.Send(rep.ref, &digestGiven{answer: *m}) // one that has stopped compares nothing
 		}
 	default: // nothing else is about records
 	}

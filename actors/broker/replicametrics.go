@@ -13,6 +13,7 @@ var (
 	descUnderReplicated = replicaDesc("underreplicatedpartitions", "Partitions led here with replicas that are not in sync.")
 	descUnderMinISR     = replicaDesc("underminisrpartitioncount", "Partitions led here with fewer in-sync replicas than min.insync.replicas: nothing is acknowledged to acks=all.")
 	descAtMinISR        = replicaDesc("atminisrpartitioncount", "Partitions led here with just as many in-sync replicas as min.insync.replicas.")
+	descReassigning     = replicaDesc("reassigningpartitions", "Partitions led here whose replicas are being moved.")
 	descLeaderCount     = replicaDesc("leadercount", "Partitions led here.")
 	descReplicaCount    = replicaDesc("partitioncount", "Partitions with a replica here.")
 	descOfflineReplicas = replicaDesc("offlinereplicacount", "Replicas here that are out of service.")
@@ -29,6 +30,7 @@ var (
 type replicated struct {
 	hosted, led, offline              int64
 	underReplicated, underMin, atMin  int64
+	reassigning                       int64
 	bytesIn, bytesOut, damagedAnswers int64
 }
 
@@ -53,6 +55,7 @@ func (s *shared) replicated() (n replicated) {
 			n.underReplicated += oneIf(inSync < len(p.Replicas)-len(p.Adding))
 			n.underMin += oneIf(inSync < int(p.MinISR))
 			n.atMin += oneIf(inSync == int(p.MinISR))
+			n.reassigning += oneIf(p.Reassigning())
 		}
 	}
 	return n
@@ -63,6 +66,7 @@ func (c *collector) replication(out chan<- prometheus.Metric) {
 	out <- gauge(descUnderReplicated, n.underReplicated)
 	out <- gauge(descUnderMinISR, n.underMin)
 	out <- gauge(descAtMinISR, n.atMin)
+	out <- gauge(descReassigning, n.reassigning)
 	out <- gauge(descLeaderCount, n.led)
 	out <- gauge(descReplicaCount, n.hosted)
 	out <- gauge(descOfflineReplicas, n.offline)

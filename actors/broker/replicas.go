@@ -24,6 +24,10 @@ func (r *rootActor) spawn(t *runtime.Turn, image *cluster.Image, topic *cluster.
 	rep := &replica{
 		tp: ident.TopicPartition{Topic: topic.Name, Partition: number}, id: topic.ID, dir: r.shared.directories[0], following: ident.NoBroker,
 	}
+	rep.lane = rep.dir.flusher
+	if topic.Internal() {
+		rep.lane = rep.dir.internal
+	}
 	b := &partitionActor{
 		replica: rep, shared: r.shared, root: t.Self(), settings: s, become: r.becomeOf(image, topic.Partitions[number]),
 		unverified: slices.Contains(topic.Partitions[number].Unverified, r.shared.identity.Broker),
@@ -55,7 +59,7 @@ func (r *rootActor) spawn(t *runtime.Turn, image *cluster.Image, topic *cluster.
 		panic("broker: a partition could not be spawned: " + err.Error())
 	}
 	rep.ref = ref
-	r.unready[rep] = struct{}{}
+	r.await(rep)
 	r.follow(rep, topic.Partitions[number].Leader)
 	if topic.Name == cluster.OffsetsTopic {
 		r.spawnCoordinator(t, image, topic, rep)
@@ -70,7 +74,7 @@ func (r *rootActor) recordOf(image *cluster.Image, p *cluster.Partition) *become
 
 // becomeOf makes the command for a partition's record.
 func (r *rootActor) becomeOf(image *cluster.Image, p *cluster.Partition) *partition.Become {
-	c := &partition.Become{Leader: p.Leader, LeaderEpoch: p.LeaderEpoch, PartitionEpoch: p.Epoch, ISR: p.ISR, Strict: p.Strict, MinISR: p.MinISR}
+	c := &partition.Become{Leader: p.Leader, LeaderEpoch: p.LeaderEpoch, PartitionEpoch: p.Epoch, ISR: p.ISR, Strict: p.Strict, MinISR: p.MinISR, Full: p.Full, Damaged: p.Damaged}
 	for i, id := range p.Replicas {
 		rep := partition.Replica{Broker: id, BrokerEpoch: ident.NoBrokerEpoch}
 		if b, ok := image.Broker(id); ok {
@@ -84,6 +88,18 @@ func (r *rootActor) becomeOf(image *cluster.Image, p *cluster.Partition) *partit
 	return c
 }
 
+// own returns an entry of the table that is being edited which may be changed: a broker that comes back changes thousands of partitions of a topic at once.
+func (r *rootActor) own(old *topicEntry) *topicEntry {
+	if _, mine := r.edited[old]; mine {
+		return old
+	}
+	e := *old
+	e.replicas = slices.Clone(old.replicas)
+	r.edited[&e] = struct{}{}
+	r.edit().put(&e)
+	return &e
+}
+
 // changePartition makes of a partition here what its new record says: it may come, go, lead or follow.
 func (r *rootActor) changePartition(t *runtime.Turn, image *cluster.Image, d cluster.PartitionDelta) {
 	table := r.edit()
@@ -91,9 +107,8 @@ func (r *rootActor) changePartition(t *runtime.Turn, image *cluster.Image, d clu
 	if old == nil {
 		return
 	}
-	e := *old
-	e.image, e.replicas = d.Topic, slices.Clone(old.replicas)
-	defer table.put(&e)
+	e := r.own(old)
+	e.image = d.Topic
 	rep, here := e.replicas[d.Partition], d.To.HasReplica(r.shared.identity.Broker)
 	switch {
 	case rep == nil && here:
@@ -115,7 +130,7 @@ func (r *rootActor) changePartition(t *runtime.Turn, image *cluster.Image, d clu
 
 // remove deletes a replica with all that is kept of it.
 func (r *rootActor) remove(t *runtime.Turn, rep *replica, code wire.ErrorCode) {
-	delete(r.unready, rep)
+	r.settled(t, rep)
 	r.follow(rep, ident.NoBroker)
 	if rep.coordinator != nil {
 		rep.coordinator.Stop()
@@ -142,7 +157,6 @@ func (r *rootActor) removeTopic(t *runtime.Turn, topic *cluster.Topic) {
 			r.remove(t, rep, wire.UnknownTopicOrPartition)
 		}
 	}
-	r.tellReadiness(t)
 }
 
 // follow notes whom a replica follows, so that there is a data connection to whoever leads something here, and to nobody else.
@@ -274,12 +288,7 @@ func (j *deleteLeftover) Reject(error) { _ = j.root.Post(&leftoverGone{tp: j.log
 
 // do implements job.
 func (j *deleteLeftover) do(t *runtime.Turn) {
-	_, wall := t.System().Now()
-	file, _, err := j.dir.store.OpenLog(j.log.Partition, j.log.Topic, store.DefaultLogConfig(), store.LogHooks{}, wall)
-	if err == nil {
-		err = j.dir.store.DeleteLog(file)
-	}
-	if err != nil {
+	if err := j.dir.store.DeleteUnopened(j.log.Partition, j.log.Topic); err != nil {
 		j.logger.Warn().Err(err).Str("topic", j.log.Partition.Topic).Int32("partition", j.log.Partition.Partition).Msg("what is left of a deleted topic could not be removed")
 	}
 	_ = t.Send(j.root, &leftoverGone{tp: j.log.Partition}) // Root is gone only when the broker stops

@@ -3,7 +3,9 @@ package broker_test
 import (
 	"bytes"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,23 +40,38 @@ type replicas struct {
 	peers   [3]string
 	clients [3]string
 	running [3]*running
+	disks   [3]store.FS // of each; nil: the real one
 }
 
-// freePort finds a port of the loopback that is free for TCP and UDP.
+// portsGiven counts the ports that freePort has tried.
+var portsGiven atomic.Int32
+
+// freePort finds a port of the loopback that is free for TCP and UDP. It gives none twice, and none that the kernel gives to a connection meanwhile.
 func freePort(t testing.TB) string {
 	t.Helper()
-	l, u, err := broker.ListenPeers("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 1000 {
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(15_000+(os.Getpid()*97+int(portsGiven.Add(1)))%15_000))
+		if l, u, err := broker.ListenPeers(address); err == nil {
+			if err := errors.Join(l.Close(), u.Close()); err != nil {
+				t.Fatal(err)
+			}
+			return address
+		}
 	}
-	defer func() { _, _ = l.Close(), u.Close() }()
-	return l.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }
 
 // startReplicas founds a cluster of three brokers and waits until all serve. pairs are configs of each.
 func startReplicas(t testing.TB, pairs ...string) *replicas {
 	t.Helper()
-	c := &replicas{t: t, pairs: pairs}
+	return startReplicasOn(t, [3]store.FS{}, pairs...)
+}
+
+// startReplicasOn does so on these disks.
+func startReplicasOn(t testing.TB, disks [3]store.FS, pairs ...string) *replicas {
+	t.Helper()
+	c := &replicas{t: t, pairs: pairs, disks: disks}
 	for i := range c.dirs {
 		c.dirs[i], c.peers[i], c.clients[i] = t.TempDir(), freePort(t), freePort(t)
 	}
@@ -83,8 +101,12 @@ func (c *replicas) begin(i int) {
 		log = log.Level(zerolog.DebugLevel).With().Timestamp().Logger()
 	}
 	sys := runtime.NewSystem(runtime.Options{Log: log, OnBug: func(b *runtime.Blame) { c.t.Errorf("a bug: %v\n%s", b, b.Stack) }})
+	disk := c.disks[i]
+	if disk == nil {
+		disk = store.OS()
+	}
 	b, err := broker.Start(broker.Options{Static: config.SetOf(set...)}, broker.World{
-		FS: store.OS(), System: sys, Rand: rand.Reader, Log: log, BuildVersion: "test", Listen: broker.ListenTCP, ListenPeers: broker.ListenPeers,
+		FS: disk, System: sys, Rand: rand.Reader, Log: log, BuildVersion: "test", Listen: broker.ListenTCP, ListenPeers: broker.ListenPeers,
 	})
 	if err != nil {
 		c.t.Fatal(err)
@@ -297,6 +319,7 @@ func modes(t *testing.T, run func(t *testing.T, configs map[string]*string)) {
 }
 
 func TestAStoppedLeaderIsReplacedAndCatchesUp(t *testing.T) {
+	t.Parallel()
 	modes(t, func(t *testing.T, configs map[string]*string) {
 		t.Helper()
 		c := startReplicas(t)
@@ -367,6 +390,7 @@ func (c *replicas) forge(i int, tp ident.TopicPartition) {
 }
 
 func TestAReplicaThatPartedTruncates(t *testing.T) {
+	t.Parallel()
 	modes(t, func(t *testing.T, configs map[string]*string) {
 		t.Helper()
 		c := startReplicas(t)
@@ -387,6 +411,7 @@ func TestAReplicaThatPartedTruncates(t *testing.T) {
 
 // TestGroupsFollowTheirCoordinator: offsets that were committed at one coordinator are there at the next.
 func TestGroupsFollowTheirCoordinator(t *testing.T) {
+	t.Parallel()
 	c := startReplicas(t)
 	c.create("t", 1, nil)
 	var admin *kadm.Client                           // another one after each stop: it asks the coordinator that it knows for as long as nobody answers there
@@ -435,6 +460,7 @@ func TestGroupsFollowTheirCoordinator(t *testing.T) {
 // TestReplicasTellHowTheyCameOutOfARecovery: when all brokers have lost what proves that their page caches are whole, a strict partition is led by one that has
 // everything up to its durable mark, and a cached one by the one that reaches farthest.
 func TestReplicasTellHowTheyCameOutOfARecovery(t *testing.T) {
+	t.Parallel()
 	modes(t, func(t *testing.T, configs map[string]*string) {
 		t.Helper()
 		c := startReplicas(t)
@@ -465,6 +491,7 @@ func TestReplicasTellHowTheyCameOutOfARecovery(t *testing.T) {
 
 // TestAFollowerSendsClientsToTheLeader: with its address, where the version of the request has a place for it (KIP-951).
 func TestAFollowerSendsClientsToTheLeader(t *testing.T) {
+	t.Parallel()
 	c := startReplicas(t)
 	c.create("t", 1, nil)
 	cl := c.client(kgo.RecordPartitioner(kgo.ManualPartitioner()))

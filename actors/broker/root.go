@@ -27,14 +27,17 @@ type rootActor struct {
 	blamed    map[ident.TopicPartition]bool // crashed the broker too often: they stay offline
 
 	unready  map[*replica]struct{}
+	awaited  int                               // of unready: the start is not done without them
+	ready    bool                              // the start is done
 	removing map[ident.TopicPartition]*replica // deleted, and still at it
 	leftover map[ident.TopicPartition]bool     // found at the start, of no topic, and being deleted
 	held     map[ident.TopicPartition]*replica // wait for the one before to be gone
 	lost     []*dataDir
-	table    *topicTable    // being edited; nil between changes
-	current  bool           // caught up: what changes now is news
-	image    *cluster.Image // newest, while not current
-	world    *groupsWorld   // what coordinators know; nil: there were none yet
+	table    *topicTable              // being edited; nil between changes
+	edited   map[*topicEntry]struct{} // of table: nobody else has seen them
+	current  bool                     // caught up: what changes now is news
+	image    *cluster.Image           // newest, while not current
+	world    *groupsWorld             // what coordinators know; nil: there were none yet
 
 	followed map[ident.BrokerID]int      // replicas here by their leader elsewhere
 	moved    map[ident.BrokerID]struct{} // leaders whose number has changed
@@ -52,6 +55,8 @@ type (
 	}
 	// metadataLost tells that the metadata log cannot be written.
 	metadataLost struct{ reason error }
+	// supplanted tells that another process has registered under this broker's id.
+	supplanted struct{ reason error }
 	// caughtUp tells that this run is registered.
 	caughtUp struct{}
 )
@@ -60,11 +65,13 @@ type (
 func (*replicaReady) Bytes() int  { return 0 }
 func (*directoryLost) Bytes() int { return 0 }
 func (*metadataLost) Bytes() int  { return 0 }
+func (*supplanted) Bytes() int    { return 0 }
 func (*caughtUp) Bytes() int      { return 0 }
 
 // Started implements runtime.Starter.
 func (r *rootActor) Started(t *runtime.Turn) {
 	r.unready = make(map[*replica]struct{})
+	r.edited = make(map[*topicEntry]struct{})
 	r.removing = make(map[ident.TopicPartition]*replica)
 	r.leftover = make(map[ident.TopicPartition]bool)
 	r.held = make(map[ident.TopicPartition]*replica)
@@ -84,8 +91,7 @@ func (r *rootActor) Turn(t *runtime.Turn, batch []runtime.Message) {
 		case *committed:
 			r.apply(t, m)
 		case *replicaReady:
-			delete(r.unready, m.replica)
-			r.tellReadiness(t)
+			r.settled(t, m.replica)
 		case *caughtUp:
 			r.catchUp(t)
 		case *linkChanged:
@@ -97,6 +103,9 @@ func (r *rootActor) Turn(t *runtime.Turn, batch []runtime.Message) {
 			r.loseDirectory(t, m)
 		case *metadataLost:
 			r.log.Error().Err(m.reason).Msg(codeMetadataLost + ": the metadata log cannot be written; the broker stops")
+			r.fatal(m.reason)
+		case *supplanted:
+			r.log.Error().Err(m.reason).Msg("the broker stops")
 			r.fatal(m.reason)
 		default:
 			panic("broker: Root got a message that it does not know")
@@ -155,6 +164,7 @@ func (r *rootActor) publish() {
 	if r.table != nil {
 		r.shared.topics.Store(r.table)
 		r.table = nil
+		clear(r.edited)
 	}
 }
 
@@ -265,14 +275,34 @@ func (r *rootActor) loseDirectory(t *runtime.Turn, m *directoryLost) {
 	}
 }
 
-// tellReadiness tells the lifecycle actor whether the replicas serve.
-func (r *rootActor) tellReadiness(t *runtime.Turn) {
-	n := 0
-	for rep := range r.unready {
-		// After a loss of power each log is verified by itself, and serves when it is done; nobody waits for all of them.
-		if rep.dir.opened.Mode == store.RecoverClean || rep.dir.opened.Mode == store.RecoverSameBoot {
-			n++
-		}
+// await notes a replica that does not serve yet.
+func (r *rootActor) await(rep *replica) {
+	r.unready[rep] = struct{}{}
+	if rep.dir.holdsUpTheStart() {
+		r.awaited++
 	}
-	_ = t.Send(r.lifecycle, &readiness{unready: n}) // gone only when the broker stops
+}
+
+// settled notes that a replica serves, never will, or is gone.
+func (r *rootActor) settled(t *runtime.Turn, rep *replica) {
+	if _, was := r.unready[rep]; was && rep.dir.holdsUpTheStart() {
+		r.awaited--
+	}
+	delete(r.unready, rep)
+	r.tellReadiness(t)
+}
+
+// holdsUpTheStart tells whether a start waits for the logs of a directory. After a loss of power each is verified by itself, and serves when it is done; nobody
+// waits for all of them.
+func (d *dataDir) holdsUpTheStart() bool {
+	return d.opened.Mode == store.RecoverClean || d.opened.Mode == store.RecoverSameBoot
+}
+
+// tellReadiness tells the lifecycle actor, once, that the replicas of the start serve. Of each that comes it need not hear: ten thousand come within a second.
+func (r *rootActor) tellReadiness(t *runtime.Turn) {
+	if r.ready || r.awaited > 0 {
+		return
+	}
+	r.ready = true
+	_ = t.Send(r.lifecycle, &readiness{}) // gone only when the broker stops
 }

@@ -3,6 +3,7 @@ package broker
 import (
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -16,7 +17,7 @@ import (
 // sampleEvery is how often one kind of line that clients can cause is written. What is left out is counted and told with the next line.
 const sampleEvery = ident.Instant(1e9)
 
-// sampledLog writes log lines that somebody outside can cause at will: one a second of each kind.
+// sampledLog writes log lines that somebody outside can cause at will: one a second of each kind, or fewer of those that go on for as long as nobody acts.
 type sampledLog struct {
 	log   zerolog.Logger
 	clock runtime.Clock
@@ -28,6 +29,8 @@ type sampledLog struct {
 type sample struct {
 	at      ident.Instant
 	skipped int
+	pause   time.Duration // of what is told seldom, until the next line
+	seen    ident.Instant // when that was last, told or not
 }
 
 func newSampledLog(log zerolog.Logger, clock runtime.Clock) *sampledLog {
@@ -46,6 +49,28 @@ func (s *sampledLog) due(code string) (skipped int, ok bool) {
 		return 0, false
 	}
 	s.last[code] = sample{at: now}
+	return l.skipped, true
+}
+
+// seldom is due for what repeats by itself until somebody acts, such as a broker that dials again and again: as with a complaint, the pause between two lines
+// grows while it goes on. It has ended when it was not seen for complainFirst.
+func (s *sampledLog) seldom(code string) (skipped int, ok bool) {
+	now, _ := s.clock.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, seen := s.last[code]
+	switch {
+	case !seen || time.Duration(now-l.seen) >= complainFirst:
+		l.pause = complainFirst
+	case time.Duration(now-l.at) < l.pause:
+		l.skipped++
+		l.seen = now
+		s.last[code] = l
+		return 0, false
+	default:
+		l.pause = min(2*l.pause, complainLast)
+	}
+	s.last[code] = sample{at: now, seen: now, pause: l.pause}
 	return l.skipped, true
 }
 

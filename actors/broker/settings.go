@@ -36,6 +36,8 @@ type topicSettings struct {
 	log     store.LogConfig
 	machine partition.Config
 	rules   *record.Rules
+
+	slowLeader, slowFollower throttledReplicas
 }
 
 // resolveTopic resolves the configs of a topic. b are the broker's, which supply what belongs to no topic.
@@ -70,23 +72,24 @@ func resolveTopic(stack config.Stack, b *config.BrokerValues) topicSettings {
 			ProduceWaitersMax:    waitersMax,
 			FetchWaitersMax:      waitersMax,
 			LagNanos:             nanos(b.ReplicaLagMs),
+			FullNanos:            fullNanos,
 			AskBytesMax:          b.ReplicaFetchBytesMax,
-			AskWindow:            askWindow,
 			AskBackoffNanos:      nanos(b.ReplicaBackoffMs),
 			ProposeRetryNanos:    proposeRetryNanos,
 		},
-		rules: rulesOf(&v, b.ValidationDepth),
+		rules:      rulesOf(&v, b.ValidationDepth),
+		slowLeader: throttledOf(v.LeaderThrottled), slowFollower: throttledOf(v.FollowerThrottled),
 	}
 }
 
 const (
 	// producersMax bounds the idempotent producers that one partition remembers: about 300 bytes each.
 	producersMax = 100_000
+	// fullNanos is how long a leader has no room for anything before another one should lead: retention has time to make some.
+	fullNanos = 3e9
 	// waitersMax bounds the parked produces and the parked fetches of one partition.
 	waitersMax = 16_384
 
-	// askWindow is how many asks of one partition may be unanswered: one is read while another travels.
-	askWindow = 2
 	// proposeRetryNanos is the pause before a proposal to the controller is sent again.
 	proposeRetryNanos = int64(time.Second)
 )

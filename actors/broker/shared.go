@@ -30,6 +30,7 @@ type shared struct {
 	epoch    atomic.Int64                        // of this run's registration, an ident.BrokerEpoch
 
 	lease atomic.Int64 // until when, an ident.Instant; see leased
+	heard atomic.Int64 // when the last heartbeat was sent that was answered well, an ident.Instant; see certain
 
 	root        *runtime.Ref
 	metadata    *runtime.Ref
@@ -38,6 +39,7 @@ type shared struct {
 	links       *links       // nil: this broker has no peer port
 	gossip      *runtime.Ref // nil: the same
 	isr         *runtime.Ref
+	scrubber    *runtime.Ref
 	replicas    replicaLinks // hears what links tell of records; nil: nobody does
 	pool        *ioPool
 	directories []*dataDir
@@ -52,7 +54,10 @@ type shared struct {
 	facts   *facts
 	sampled *sampledLog
 
-	inspection *Inspection // nil: nobody looks
+	throttles throttles
+
+	inspection   *Inspection // nil: nobody looks
+	checkpointMs int64       // how often durable marks are written; 0: as usual
 }
 
 // identity is who this broker is.
@@ -67,8 +72,12 @@ type identity struct {
 type dataDir struct {
 	store    *store.Directory
 	opened   store.Opened
-	flusher  *runtime.Ref
-	recovery *ioPool // opens, closes and deletes its logs
+	runs     [][16]byte   // of the broker, that had it before
+	flusher  *runtime.Ref // of the topics of clients, and of what belongs to the directory as a whole
+	internal *runtime.Ref // flusher of internal topics
+	used     atomic.Int64 // when a round of clients' topics ended last: an ident.Instant
+	recovery *ioPool      // opens, closes, deletes and mends its logs
+	repairs  atomic.Int64 // replicas that are being mended
 }
 
 // lost tells Root that a directory is out of service. It may be told often.

@@ -97,8 +97,13 @@ func (s *stop) leave() {
 	}
 	_ = s.b.lifecycle.Post(&leave{done: func(e ident.BrokerEpoch) { // Reject calls it too
 		s.epoch = e
-		s.leaveGossip()
+		s.handOver()
 	}})
+}
+
+// handOver gives the office of the controller to another voter.
+func (s *stop) handOver() {
+	_ = s.b.shared.controller.Post(&handOver{done: s.leaveGossip}) // Reject calls it too
 }
 
 // leaveGossip tells the other brokers that this is no death.
@@ -165,9 +170,12 @@ func (s *stop) closeDirectories() {
 		if epoch == ident.NoBrokerEpoch {
 			epoch = d.opened.CleanEpoch // this run never was one: what held before holds
 		}
-		_ = d.flusher.Post(&closeDirectory{clean: clean, epoch: epoch, done: func(err error) { // Reject calls it too
+		_ = d.internal.Post(&closeLane{done: func(err error) { // Reject calls it too
 			s.note(err)
-			one()
+			_ = d.flusher.Post(&closeDirectory{clean: clean && err == nil, epoch: epoch, done: func(err error) { // likewise
+				s.note(err)
+				one()
+			}})
 		}})
 	}
 }

@@ -13,7 +13,7 @@ func (p *partitionActor) askFlush(t *runtime.Turn) {
 	}
 	p.dirty = true
 	p.replica.flush.dirty.replica = p.replica
-	if err := t.Send(p.replica.dir.flusher, &p.replica.flush.dirty); err != nil {
+	if err := t.Send(p.replica.lane, &p.replica.flush.dirty); err != nil {
 		p.dirty = false // the broker stops; closing the log syncs it
 	}
 }
@@ -29,19 +29,50 @@ func (p *partitionActor) beginSync(t *runtime.Turn, b *beginShare) {
 			p.settled(t) // cut down to what was durable before it could be synced
 		}
 	}
-	_ = t.Send(b.flusher, s) // a flusher that has stopped syncs nothing
+	p.hand(t, b.flusher, s)
 }
 
-// passRound takes no part in a round: the log is being truncated. When that is done it asks for one.
+// hand gives the flusher a share. One that has stopped syncs nothing.
+func (p *partitionActor) hand(t *runtime.Turn, flusher *runtime.Ref, s *share) {
+	if t.Send(flusher, s) == nil && s.has {
+		p.shares++
+	}
+}
+
+// passRound takes no part in a round: the log is on loan, and the other logs of the directory do not wait for that. Its share follows when it is back.
 func (p *partitionActor) passRound(t *runtime.Turn, b *beginShare) {
-	p.dirty = false
+	p.dirty, p.passed = false, true
 	s := &p.replica.flush.share
 	*s = share{replica: p.replica}
 	_ = t.Send(b.flusher, s) // a flusher that has stopped syncs nothing
 }
 
+// shareLate hands the flusher, without being asked, what it was asked for while the log was on loan: the next loan must not come first, or a log that is read
+// all the time is never synced.
+func (p *partitionActor) shareLate(t *runtime.Turn) {
+	if !p.passed {
+		return
+	}
+	p.passed = false
+	if p.file == nil {
+		return
+	}
+	if work, has := p.file.BeginSync(); has {
+		// The flusher may be at work, and have one of this log in its mailbox.
+		p.hand(t, p.replica.lane, &share{replica: p.replica, work: work, has: true, late: true})
+	} else if p.file.Flushed() >= p.file.End() {
+		p.settled(t)
+	}
+}
+
 // syncedLog takes in the result of a round.
 func (p *partitionActor) syncedLog(t *runtime.Turn, m *synced) {
+	p.shares--
+	if c := p.closing; c != nil {
+		_, _, _ = c.file.Synced(m.result) // what failed fails closing, too
+		p.shut(t)
+		return
+	}
 	if p.file == nil {
 		return
 	}

@@ -37,12 +37,14 @@ type replica struct {
 	tp    ident.TopicPartition
 	id    ident.TopicID
 	dir   *dataDir
+	lane  *runtime.Ref // its flusher
 	flush flushLink
 	stats replicaStats
 
 	coordinator *runtime.Ref // of the groups that hash to it; nil but for a partition of the offsets topic
 
 	following ident.BrokerID // its leader, if that is another broker; Root's
+	checks    int64          // that were begun; the scrubber's
 }
 
 // replicaStats are the counters of one replica, written in its turns and read by anybody.
@@ -53,6 +55,7 @@ type replicaStats struct {
 	fetchedBytes    atomic.Int64
 	refused         atomic.Int64
 	damagedReads    atomic.Int64
+	repaired        atomic.Int64 // damaged ranges
 	repliedBytes    atomic.Int64 // to followers
 	replicatedBytes atomic.Int64 // from leaders
 	damagedAnswers  atomic.Int64 // of leaders
@@ -64,6 +67,7 @@ type replicaStats struct {
 	flushed   atomic.Int64
 	segments  atomic.Int64
 	damaged   atomic.Int64
+	differing atomic.Int64
 	leading   atomic.Bool
 	offline   atomic.Bool
 }

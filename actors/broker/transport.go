@@ -27,3 +27,7 @@ type Transport interface {
 
 // errShortFile says that a file was shorter than the region that was promised: the connection cannot be saved, since the length has gone out already.
 var errShortFile = errors.New("a log segment ends before the region that was to be sent")
+
+// errVoid says that a truncation took records out of the log which had been promised: their bytes change, and what has not been sent is dropped with its
+// connection.
+var errVoid = errors.New("records that were to be sent have been truncated meanwhile")

@@ -1,6 +1,7 @@
 package broker_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -214,6 +215,7 @@ func TestAnotherControllerFollowsADeadOne(t *testing.T) {
 }
 
 func TestAFourthBrokerObserves(t *testing.T) {
+	t.Parallel()
 	all := trio(t)
 	if err := all[1].create("orders", 3, 3); err != nil {
 		t.Fatal(err)
@@ -244,6 +246,7 @@ func TestAFourthBrokerObserves(t *testing.T) {
 }
 
 func TestAnObserverGoesOnWithWhatItKept(t *testing.T) {
+	t.Parallel()
 	all := trio(t)
 	dir := t.TempDir()
 	fourth := clustered(t, 4, dir, "bootstrap.expect=-1", "join="+all[0].PeerAddress())
@@ -265,6 +268,7 @@ func TestAnObserverGoesOnWithWhatItKept(t *testing.T) {
 }
 
 func TestABrokerThatLeavesGivesItsLeadershipsAway(t *testing.T) {
+	t.Parallel()
 	all := trio(t)
 	if err := all[0].create("orders", 6, 3); err != nil {
 		t.Fatal(err)
@@ -280,7 +284,33 @@ func TestABrokerThatLeavesGivesItsLeadershipsAway(t *testing.T) {
 	}
 }
 
+// A controller that stopped in order was missed only when its connections had ended. Now another one has been elected before it goes, in the next term, which
+// the one that goes has lived to see.
+func TestAControllerThatStopsIsFollowedBeforeItGoes(t *testing.T) {
+	var logs [3]bytes.Buffer
+	var all []*running
+	var join []string
+	for i := range logs {
+		all = append(all, clusteredWith(t, zerolog.New(zerolog.SyncWriter(&logs[i])), i+1, t.TempDir(), join...))
+		join = []string{"join=" + all[0].PeerAddress()}
+	}
+	for _, b := range all {
+		b.serves()
+	}
+	before := all[0].quorum()
+	all[before.LeaderID-1].stop()
+	told := logs[before.LeaderID-1].String()
+	if want := fmt.Sprintf(`"epoch":%d,"peer":`, before.LeaderEpoch+1); !strings.Contains(told, want) || !strings.Contains(told, "another broker is the controller") {
+		t.Errorf("the controller that stopped knows of no successor in epoch %d:\n%s", before.LeaderEpoch+1, told)
+	}
+	left := all[before.LeaderID%3]
+	if now := left.quorum(); now.LeaderEpoch != before.LeaderEpoch+1 || now.LeaderID == before.LeaderID {
+		t.Errorf("broker %d of epoch %d follows broker %d of epoch %d", now.LeaderID, now.LeaderEpoch, before.LeaderID, before.LeaderEpoch)
+	}
+}
+
 func TestALoneBrokerTakesOthersIn(t *testing.T) {
+	t.Parallel()
 	first := clustered(t, 1, t.TempDir(), "bootstrap.expect=1")
 	first.serves()
 	if err := first.create("orders", 1, 1); err != nil {
@@ -300,6 +330,7 @@ func TestALoneBrokerTakesOthersIn(t *testing.T) {
 }
 
 func TestOneBrokerOfAClusterSaysThatItHasTheController(t *testing.T) {
+	t.Parallel()
 	all := trio(t)
 	leader := all[0].quorum().LeaderID
 	for i, b := range all {

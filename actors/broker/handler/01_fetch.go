@@ -8,9 +8,11 @@ import (
 
 // Fetch (1), versions 4 to 18.
 //
-// As in Kafka: long poll, incremental sessions (KIP-227), topic ids, isolation levels, epoch checks (KIP-320), at least one batch whatever the limits.
-// Different: only consumers are served here, followers replicate over the peer link; a second and later partition is cut at the end of a batch or in the
-// middle of one, but never before its first batch is whole; throttle time is always 0.
+// As in Kafka: long poll, incremental sessions (KIP-227), topic ids, isolation levels, epoch checks (KIP-320), at least one batch whatever the limits; with
+// replica.selector.class a leader sends a consumer that names its rack to a replica there, which serves it up to its own high watermark (KIP-392).
+// Different: only consumers are served here, followers replicate over the peer link; a consumer that names no rack is served by leaders alone; a second and later partition is cut at the end of a batch or in the
+// middle of one, but never before its first batch is whole; nobody is sent to a replica with damaged records, and such a one answers NOT_LEADER_OR_FOLLOWER where
+// a leader would say CORRUPT_MESSAGE; throttle time is always 0.
 
 // Fetched is what one partition of a Fetch request gets.
 type Fetched struct {
@@ -26,6 +28,8 @@ type Fetched struct {
 	Diverging     wire.EpochEnd
 	Leader        ident.BrokerID // who leads as far as is known, with NOT_LEADER_OR_FOLLOWER and epoch errors
 	LeaderEpoch   ident.LeaderEpoch
+	Elsewhere     bool           // a replica that is nearer to the reader has it
+	Preferred     ident.BrokerID // with Elsewhere
 }
 
 // Refuse makes f a refusal: no records and no offsets.
@@ -77,6 +81,9 @@ func (a *FetchAnswer) AppendTo(dst []byte, cuts []wire.Cut, head FetchHead, part
 			// No transaction is ever aborted here, but a reader of committed records is owed a list.
 			AbortedNull: !head.ReadCommitted, PreferredReadReplica: ident.NoBroker, RecordsSize: int32(p.Size), DivergingEpoch: p.Diverging,
 		})
+		if p.Elsewhere {
+			a.partitions[from].PreferredReadReplica = p.Preferred
+		}
 		if tellsLeader(p.Code) && p.Leader >= 0 {
 			a.partitions[from].CurrentLeader = wire.CurrentLeader{Known: true, Leader: p.Leader, Epoch: p.LeaderEpoch}
 			r.NodeEndpoints = appendEndpoint(r.NodeEndpoints, image, p.Leader, listener)

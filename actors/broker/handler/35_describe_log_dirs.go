@@ -6,55 +6,92 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/troupe-broker/troupe/wire"
+	"github.com/troupe-broker/troupe/wire/checkup"
+	"github.com/troupe-broker/troupe/wire/ident"
 )
 
 // DescribeLogDirs (35), versions 1 to 5.
 //
 // As in Kafka: null asks for all partitions; partitions that do not lie here are left out; a directory that is offline is KAFKA_STORAGE_ERROR and
 // lists nothing; sizes of the volume from version 4 on. Different: no directory is ever cordoned and no replica is ever a future one, as replicas do not
-// move between directories.
+// move between directories. A request with the tagged field of package checkup, which `troupe partition` sends, gets a report of each replica with the answer; with one
+// that makes no sense, or without naming its partitions, it is INVALID_REQUEST.
 
 func describeLogDirs(c *Call) {
 	req := c.Request.(*kmsg.DescribeLogDirsRequest)
-	type place struct {
-		topic     string
-		partition int32
-	}
-	wanted := map[place]bool{}
+	wanted := map[ident.TopicPartition]bool{}
 	for i := range req.Topics {
 		for _, p := range req.Topics[i].Partitions {
-			wanted[place{req.Topics[i].Topic, p}] = true
+			wanted[ident.TopicPartition{Topic: req.Topics[i].Topic, Partition: p}] = true
 		}
 	}
-	c.Env.Ports.Directories(func(directories []Directory) {
+	told := func(reports map[ident.TopicPartition]checkup.Report) {
+		c.Env.Ports.Directories(func(directories []Directory) {
+			c.Respond(logDirs(directories, func(tp ident.TopicPartition) bool { return req.Topics == nil || wanted[tp] }, reports))
+		})
+	}
+	field, ordered := taggedField(&req.UnknownTags, checkup.Tag)
+	if !ordered {
+		told(nil)
+		return
+	}
+	order, err := checkup.DecodeOrder(field)
+	if err != nil || len(wanted) == 0 || len(wanted) > checkup.PlacesMax {
 		resp := kmsg.NewPtrDescribeLogDirsResponse()
-		for i := range directories {
-			d := &directories[i]
-			out := kmsg.NewDescribeLogDirsResponseDir()
-			out.Dir, out.TotalBytes, out.UsableBytes = d.Path, d.TotalBytes, d.FreeBytes
-			if !d.Online {
-				out.ErrorCode = int16(wire.KafkaStorageError)
-				resp.Dirs = append(resp.Dirs, out)
+		resp.ErrorCode = int16(wire.InvalidRequest)
+		c.Respond(resp)
+		return
+	}
+	places := make([]ident.TopicPartition, 0, len(wanted))
+	for tp := range wanted {
+		places = append(places, tp)
+	}
+	slices.SortFunc(places, ident.TopicPartition.Compare)
+	c.Env.Ports.Checkup(order, places, told)
+}
+
+// taggedField finds an unknown tagged field.
+func taggedField(tags *kmsg.Tags, key uint32) (value []byte, found bool) {
+	tags.Each(func(k uint32, v []byte) {
+		if k == key {
+			value, found = v, true
+		}
+	})
+	return value, found
+}
+
+// logDirs makes the response, with reports of replicas where there are some.
+func logDirs(directories []Directory, wanted func(ident.TopicPartition) bool, reports map[ident.TopicPartition]checkup.Report) *kmsg.DescribeLogDirsResponse {
+	resp := kmsg.NewPtrDescribeLogDirsResponse()
+	for i := range directories {
+		d := &directories[i]
+		out := kmsg.NewDescribeLogDirsResponseDir()
+		out.Dir, out.TotalBytes, out.UsableBytes = d.Path, d.TotalBytes, d.FreeBytes
+		if !d.Online {
+			out.ErrorCode = int16(wire.KafkaStorageError)
+			resp.Dirs = append(resp.Dirs, out)
+			continue
+		}
+		replicas := slices.Clone(d.Replicas)
+		slices.SortFunc(replicas, func(a, b DirectoryReplica) int { return a.TopicPartition.Compare(b.TopicPartition) })
+		for _, r := range replicas {
+			if !wanted(r.TopicPartition) {
 				continue
 			}
-			replicas := slices.Clone(d.Replicas)
-			slices.SortFunc(replicas, func(a, b DirectoryReplica) int { return a.TopicPartition.Compare(b.TopicPartition) })
-			for _, r := range replicas {
-				if req.Topics != nil && !wanted[place{r.TopicPartition.Topic, r.TopicPartition.Partition}] {
-					continue
-				}
-				if n := len(out.Topics); n == 0 || out.Topics[n-1].Topic != r.TopicPartition.Topic {
-					t := kmsg.NewDescribeLogDirsResponseDirTopic()
-					t.Topic = r.TopicPartition.Topic
-					out.Topics = append(out.Topics, t)
-				}
-				p := kmsg.NewDescribeLogDirsResponseDirTopicPartition()
-				p.Partition, p.Size, p.OffsetLag = r.TopicPartition.Partition, r.SizeBytes, r.OffsetLag
-				t := &out.Topics[len(out.Topics)-1]
-				t.Partitions = append(t.Partitions, p)
+			if n := len(out.Topics); n == 0 || out.Topics[n-1].Topic != r.TopicPartition.Topic {
+				t := kmsg.NewDescribeLogDirsResponseDirTopic()
+				t.Topic = r.TopicPartition.Topic
+				out.Topics = append(out.Topics, t)
 			}
-			resp.Dirs = append(resp.Dirs, out)
+			p := kmsg.NewDescribeLogDirsResponseDirTopicPartition()
+			p.Partition, p.Size, p.OffsetLag = r.TopicPartition.Partition, r.SizeBytes, r.OffsetLag
+			if report, ok := reports[r.TopicPartition]; ok {
+				p.UnknownTags.Set(checkup.Tag, report.Encode())
+			}
+			t := &out.Topics[len(out.Topics)-1]
+			t.Partitions = append(t.Partitions, p)
 		}
-		c.Respond(resp)
-	})
+		resp.Dirs = append(resp.Dirs, out)
+	}
+	return resp
 }

@@ -1,12 +1,14 @@
 package handler_test
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/troupe-broker/troupe/actors/broker/handler"
 	"github.com/troupe-broker/troupe/wire"
+	"github.com/troupe-broker/troupe/wire/checkup"
 	"github.com/troupe-broker/troupe/wire/ident"
 )
 
@@ -58,4 +60,113 @@ func TestDescribeLogDirsTellsWhatLiesWhere(t *testing.T) {
 		none.Topics = []kmsg.DescribeLogDirsRequestTopic{}
 		same(t, "none", norm(k.ask(version, none).(*kmsg.DescribeLogDirsResponse).Dirs), dirs())
 	})
+}
+
+// Who does not send the field of an order gets the bytes that Kafka's schema says and no others, whatever unknown fields of others the request has.
+func TestWithoutAnOrderTheAnswerIsKafkas(t *testing.T) {
+	versions(t, wire.KeyDescribeLogDirs, 1, func(t *testing.T, version int16) {
+		t.Helper()
+		var want []byte
+		number := func(size int, v uint64) {
+			for i := size - 1; i >= 0; i-- {
+				want = append(want, byte(v>>(8*i)))
+			}
+		}
+		since := func(first int16, size int, v uint64) {
+			if version >= first {
+				number(size, v)
+			}
+		}
+		flexible := func(compact byte, plain int, v uint64) { // a length, or the number of tagged fields
+			if version >= 2 {
+				want = append(want, compact)
+			} else {
+				number(plain, v)
+			}
+		}
+		number(4, 0)      // throttle time
+		since(3, 2, 0)    // error code
+		flexible(2, 4, 1) // directories
+		number(2, 0)      // error code
+		flexible(4, 2, 3) // its path
+		want = append(want, "/d1"...)
+		flexible(2, 4, 1) // topics
+		flexible(2, 2, 1)
+		want = append(want, 'a')
+		flexible(2, 4, 1) // partitions
+		number(4, 7)
+		number(8, 300)
+		number(8, 30)
+		number(1, 0) // no future replica
+		flexible(0, 0, 0)
+		flexible(0, 0, 0)
+		since(4, 8, 1000) // of the volume
+		since(4, 8, 400)
+		since(5, 1, 0) // not cordoned
+		flexible(0, 0, 0)
+		flexible(0, 0, 0)
+
+		k := newKit(t)
+		k.ports.directories = func() []handler.Directory {
+			return []handler.Directory{{Path: "/d1", Online: true, TotalBytes: 1000, FreeBytes: 400, Replicas: []handler.DirectoryReplica{
+				{TopicPartition: ident.TopicPartition{Topic: "a", Partition: 7}, SizeBytes: 300, OffsetLag: 30},
+			}}}
+		}
+		for _, tags := range [][]uint32{nil, {0, 1, checkup.Tag - 1, checkup.Tag + 1, 1<<31 - 1}} {
+			req := kmsg.NewPtrDescribeLogDirsRequest()
+			req.Topics = nil
+			for _, tag := range tags {
+				req.UnknownTags.Set(tag, []byte(`{"do":"repair","divergent":true}`))
+			}
+			if got := k.ask(version, req).AppendTo(nil); !bytes.Equal(got, want) {
+				t.Errorf("with the fields %v: %x, want %x", tags, got, want)
+			}
+		}
+	})
+}
+
+// TestReportsRideInATaggedField: what `troupe partition` asks, and nobody else.
+func TestReportsRideInATaggedField(t *testing.T) {
+	k := newKit(t)
+	tp := ident.TopicPartition{Topic: "a", Partition: 1}
+	k.ports.directories = func() []handler.Directory {
+		return []handler.Directory{{Path: "/d1", Online: true, Replicas: []handler.DirectoryReplica{{TopicPartition: tp}, {TopicPartition: ident.TopicPartition{Topic: "a"}}}}}
+	}
+	var heard checkup.Order
+	k.ports.checkup = func(order checkup.Order, places []ident.TopicPartition) map[ident.TopicPartition]checkup.Report {
+		heard = order
+		same(t, "places", places, []ident.TopicPartition{{Topic: "a"}, tp})
+		return map[ident.TopicPartition]checkup.Report{tp: {Run: 4, Leader: 2}}
+	}
+	ordering := func(field string, partitions ...int32) *kmsg.DescribeLogDirsRequest {
+		req := kmsg.NewPtrDescribeLogDirsRequest()
+		rt := kmsg.NewDescribeLogDirsRequestTopic()
+		rt.Topic, rt.Partitions = "a", partitions
+		req.Topics = append(req.Topics, rt)
+		req.UnknownTags.Set(checkup.Tag, []byte(field))
+		return req
+	}
+	resp := k.ask(4, ordering(`{"do":"repair","divergent":true}`, 1, 0, 1)).(*kmsg.DescribeLogDirsResponse)
+	same(t, "order", heard, checkup.Order{Do: checkup.Repair, Divergent: true})
+	for i, want := range []int{0, 1} { // the report is of partition 1
+		n := 0
+		resp.Dirs[0].Topics[0].Partitions[i].UnknownTags.Each(func(key uint32, b []byte) {
+			n++
+			if r, err := checkup.DecodeReport(b); key != checkup.Tag || err != nil || r.Run != 4 || r.Leader != 2 {
+				t.Errorf("%d: %s, %v", key, b, err)
+			}
+		})
+		same(t, "reports", n, want)
+	}
+	none := ordering(`{"do":"look"}`)
+	none.Topics = nil
+	many := make([]int32, checkup.PlacesMax+1)
+	for i := range many {
+		many[i] = int32(i)
+	}
+	for name, req := range map[string]*kmsg.DescribeLogDirsRequest{"no order": ordering("{"), "no places": none, "too many": ordering(`{"do":"look"}`, many...)} {
+		if resp := k.ask(4, req).(*kmsg.DescribeLogDirsResponse); resp.ErrorCode != int16(wire.InvalidRequest) || len(resp.Dirs) != 0 {
+			t.Errorf("%s: %+v", name, resp)
+		}
+	}
 }

@@ -53,10 +53,13 @@ func describeQuorum(c *Call) {
 	})
 }
 
-// replicaState draws what the controller knows of a voter or an observer.
+// replicaState draws what the controller knows of a voter or an observer: nothing is -1, as it is of one that was not heard since the controller is one.
 func replicaState(v *cluster.VoterState) kmsg.DescribeQuorumResponseTopicPartitionReplicaState {
 	s := kmsg.NewDescribeQuorumResponseTopicPartitionReplicaState()
 	s.ReplicaID, s.ReplicaDirectoryID, s.LogEndOffset = int32(v.Broker), v.Directory, int64(v.LogEnd)
+	if v.LogEnd == 0 {
+		s.LogEndOffset = -1 // Raft counts from 1
+	}
 	s.LastFetchTimestamp, s.LastCaughtUpTimestamp = int64(v.LastFetch), int64(v.LastCaughtUp)
 	return s
 }

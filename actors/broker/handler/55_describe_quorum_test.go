@@ -29,7 +29,7 @@ func TestDescribeQuorumTellsTheVoters(t *testing.T) {
 		k := newKit(t, smallCluster()...)
 		reply := cluster.Reply{Body: &cluster.DescribeQuorumReply{Leader: 2, Term: 9, Committed: 77, Voters: []cluster.VoterState{
 			{Voter: cluster.Voter{Node: 11, Broker: 2, Directory: ident.DirectoryID{1}}, LogEnd: 78, LastFetch: 5001, LastCaughtUp: 5002},
-			{Voter: cluster.Voter{Node: 12, Broker: 44, Directory: ident.DirectoryID{2}}, LogEnd: 70, LastFetch: -1, LastCaughtUp: -1},
+			{Voter: cluster.Voter{Node: 12, Broker: 44, Directory: ident.DirectoryID{2}}, LogEnd: 0, LastFetch: -1, LastCaughtUp: -1},
 		}, Observers: []cluster.VoterState{{Voter: cluster.Voter{Broker: 7}, LogEnd: 60, LastFetch: -1, LastCaughtUp: -1}}}}
 		k.ports.controller = func(cmd cluster.Command) cluster.Reply {
 			if _, ok := cmd.(*cluster.DescribeQuorum); !ok {
@@ -47,7 +47,7 @@ func TestDescribeQuorumTellsTheVoters(t *testing.T) {
 		}
 		voters := []kmsg.DescribeQuorumResponseTopicPartitionReplicaState{
 			{ReplicaID: 2, LogEndOffset: 78, LastFetchTimestamp: -1, LastCaughtUpTimestamp: -1},
-			{ReplicaID: 44, LogEndOffset: 70, LastFetchTimestamp: -1, LastCaughtUpTimestamp: -1},
+			{ReplicaID: 44, LogEndOffset: -1, LastFetchTimestamp: -1, LastCaughtUpTimestamp: -1},
 		}
 		if version >= 1 {
 			voters[0].LastFetchTimestamp, voters[0].LastCaughtUpTimestamp = 5001, 5002

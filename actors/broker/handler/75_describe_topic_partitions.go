@@ -7,6 +7,7 @@ import (
 
 	"github.com/troupe-broker/troupe/cluster"
 	"github.com/troupe-broker/troupe/wire"
+	"github.com/troupe-broker/troupe/wire/ident"
 )
 
 // DescribeTopicPartitions (75), version 0 (KIP-966).
@@ -112,7 +113,10 @@ func (p *partitionPage) partition(number int32, part *cluster.Partition) kmsg.De
 	out := kmsg.NewDescribeTopicPartitionsResponseTopicPartition()
 	out.Partition, out.LeaderID, out.LeaderEpoch = number, int32(leader), int32(part.LeaderEpoch)
 	out.Replicas, out.ISR, out.OfflineReplicas = ids(part.Replicas), ids(part.ISR), p.view.offline(part)
-	out.EligibleLeaderReplicas, out.LastKnownELR = ids(part.ELR), ids(part.LastKnownELR)
+	out.EligibleLeaderReplicas, out.LastKnownELR = ids(part.ELR), ids(nil)
+	if part.Leader == ident.NoBroker { // what is kept besides is for the controller
+		out.LastKnownELR = ids(part.LastKnownELR)
+	}
 	return out
 }
 

@@ -94,7 +94,7 @@ func TestAPartitionIsDescribedWithItsEligibleReplicas(t *testing.T) {
 	records = append(records, &cluster.TopicRecord{Name: "t", ID: ident.TopicID{0: 9}}, &cluster.PartitionRecord{Topic: ident.TopicID{0: 9}, Partition: cluster.Partition{
 		Replicas: replicas(2, 3, 1), Directories: make([]ident.DirectoryID, 3), ISR: replicas(2), ELR: replicas(1), LastKnownELR: replicas(3), Leader: 2, LeaderEpoch: 8,
 	}}, &cluster.PartitionRecord{Topic: ident.TopicID{0: 9}, Number: 1, Partition: cluster.Partition{
-		Replicas: replicas(2), Directories: make([]ident.DirectoryID, 1), ELR: replicas(2), Leader: ident.NoBroker, LeaderEpoch: 3,
+		Replicas: replicas(2), Directories: make([]ident.DirectoryID, 1), ELR: replicas(2), LastKnownELR: replicas(2), Leader: ident.NoBroker, LeaderEpoch: 3,
 	}})
 	k := newKit(t, records...)
 	resp := k.ask(0, partitionsRequest(10, "")).(*kmsg.DescribeTopicPartitionsResponse)
@@ -108,11 +108,11 @@ func TestAPartitionIsDescribedWithItsEligibleReplicas(t *testing.T) {
 	same(t, "partitions", top.Partitions, []kmsg.DescribeTopicPartitionsResponseTopicPartition{
 		{
 			Partition: 0, LeaderID: 2, LeaderEpoch: 8, Replicas: []int32{2, 3, 1}, ISR: []int32{2}, EligibleLeaderReplicas: []int32{1},
-			LastKnownELR: []int32{3}, OfflineReplicas: []int32{3},
+			LastKnownELR: []int32{}, OfflineReplicas: []int32{3}, // while there is a leader, the set is the controller's
 		},
 		{
 			Partition: 1, LeaderID: -1, LeaderEpoch: 3, Replicas: []int32{2}, ISR: []int32{}, EligibleLeaderReplicas: []int32{2},
-			LastKnownELR: []int32{}, OfflineReplicas: []int32{},
+			LastKnownELR: []int32{2}, OfflineReplicas: []int32{},
 		},
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/troupe-broker/troupe/cluster/config"
 	"github.com/troupe-broker/troupe/group/coord"
 	"github.com/troupe-broker/troupe/wire"
+	"github.com/troupe-broker/troupe/wire/checkup"
 	"github.com/troupe-broker/troupe/wire/ident"
 )
 
@@ -117,6 +118,7 @@ type ports struct {
 	producers     func(handler.Place) handler.DescribedProducers
 	producerID    func() (ident.ProducerID, wire.ErrorCode)
 	directories   func() []handler.Directory
+	checkup       func(checkup.Order, []ident.TopicPartition) map[ident.TopicPartition]checkup.Report
 	coordinator   func(group string, c coord.Command) coord.Answer
 	coordinators  func(c coord.Command) []coord.Answer
 	offsetsTopic  func() wire.ErrorCode
@@ -169,6 +171,10 @@ func (p *ports) DescribeProducers(place handler.Place, answer func(handler.Descr
 
 func (p *ports) ProducerID(answer func(ident.ProducerID, wire.ErrorCode)) {
 	p.later(func() { answer(p.producerID()) })
+}
+
+func (p *ports) Checkup(order checkup.Order, places []ident.TopicPartition, answer func(map[ident.TopicPartition]checkup.Report)) {
+	p.later(func() { answer(p.checkup(order, places)) })
 }
 
 func (p *ports) Directories(answer func([]handler.Directory)) {

@@ -4,6 +4,7 @@ import (
 	"github.com/troupe-broker/troupe/cluster"
 	"github.com/troupe-broker/troupe/group/coord"
 	"github.com/troupe-broker/troupe/wire"
+	"github.com/troupe-broker/troupe/wire/checkup"
 	"github.com/troupe-broker/troupe/wire/ident"
 )
 
@@ -31,6 +32,10 @@ type Ports interface {
 
 	// Directories tells the state of the data directories and what lies in them (API 35).
 	Directories(answer func([]Directory))
+
+	// Checkup has the replicas here of these places looked at, checked or mended, and tells how each is; of a place without one it tells nothing. No place
+	// may be named twice.
+	Checkup(order checkup.Order, places []ident.TopicPartition, answer func(map[ident.TopicPartition]checkup.Report))
 
 	// Coordinator hands a command to the coordinator of a group. When that cannot take it now, the answer is a *coord.ErrorReply. A command must not
 	// alias the request's frame: the coordinator keeps what it is given.

@@ -30,16 +30,22 @@ var table = map[int16]Func{
 	int16(wire.KeyDescribeLogDirs):         describeLogDirs,
 	int16(wire.KeyCreatePartitions):        createPartitions,
 	int16(wire.KeyDeleteGroups):            deleteGroups,
+	int16(wire.KeyElectLeaders):            electLeaders,
 	int16(wire.KeyIncrementalAlterConfigs): incrementalAlterConfigs,
+	int16(wire.KeyAlterReassignments):      alterPartitionReassignments,
+	int16(wire.KeyListReassignments):       listPartitionReassignments,
 	int16(wire.KeyOffsetDelete):            offsetDelete,
 	int16(wire.KeyDescribeQuorum):          describeQuorum,
 	int16(wire.KeyUpdateFeatures):          updateFeatures,
 	int16(wire.KeyDescribeCluster):         describeCluster,
 	int16(wire.KeyDescribeProducers):       describeProducers,
+	int16(wire.KeyUnregisterBroker):        unregisterBroker,
 	int16(wire.KeyConsumerGroupHeartbeat):  consumerGroupHeartbeat,
 	int16(wire.KeyConsumerGroupDescribe):   consumerGroupDescribe,
 	int16(wire.KeyListConfigResources):     listConfigResources,
 	int16(wire.KeyDescribeTopicPartitions): describeTopicPartitions,
+	int16(wire.KeyAddRaftVoter):            addRaftVoter,
+	int16(wire.KeyRemoveRaftVoter):         removeRaftVoter,
 }
 
 // For returns the handler of an API key, or nil when the broker does not serve it through this table.

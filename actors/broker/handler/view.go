@@ -72,11 +72,11 @@ func (v view) reachable(id ident.BrokerID) bool {
 	return ok
 }
 
-// offline lists the replicas that cannot be read: their broker is gone or cannot be reached, or their directory is not online.
+// offline lists the replicas that cannot be read: their broker is gone or cannot be reached, their directory is not online, or their broker says so.
 func (v view) offline(p *cluster.Partition) []int32 {
 	out := []int32{}
 	for i, id := range p.Replicas {
-		if !v.reachable(id) || !v.online(id, p.Directories[i]) {
+		if !v.reachable(id) || !v.online(id, p.Directories[i]) || slices.Contains(p.Offline, id) {
 			out = append(out, int32(id))
 		}
 	}
