@@ -78,6 +78,9 @@ func (a *admin) act() {
 	switch n := a.rand.IntN(100); {
 	case n < 20:
 		p := TopicPlan{Name: fmt.Sprintf("t%d", a.rand.IntN(namesMax)), Partitions: 1 + int32(a.rand.IntN(3)), Configs: a.run.plan.topicConfigs(a.rand)}
+		if a.run.ensemble != nil {
+			a.run.plan.replicate(a.rand, &p)
+		}
 		a.create(p)
 	case t == nil:
 	case n < 32:
@@ -86,13 +89,17 @@ func (a *admin) act() {
 		a.enlarge(t)
 	case n < 75:
 		a.alter(t)
+	case a.run.ensemble != nil && n < 88:
+		a.alter(t)
+	case a.run.ensemble != nil:
+		a.move(t)
 	default:
 		a.deleteRecords(t)
 	}
 }
 
 // told carries out what a story asks for: "create NAME PARTITIONS NAME=VALUE…", "delete NAME", "records NAME PARTITION
-// OFFSET", "alter NAME NAME=VALUE".
+// OFFSET", "alter NAME NAME=VALUE", "move NAME PARTITION BROKER…".
 func (a *admin) told(what string) {
 	if a.end == nil {
 		a.run.tell("%s is not connected and cannot %s", a.name, what)
@@ -124,6 +131,12 @@ func (a *admin) told(what string) {
 			a.remove(t)
 		case "records":
 			a.deleteUpTo(t, t.partition(int32(number(words[2]))), ident.Offset(number(words[3])))
+		case "move":
+			var to []int32
+			for _, w := range words[3:] {
+				to = append(to, int32(number(w)))
+			}
+			a.moveTo(t, int32(number(words[2])), to)
 		case "alter":
 			name, value, _ := strings.Cut(words[2], "=")
 			a.alterTo(t, name, value, true)
@@ -158,7 +171,7 @@ func (a *admin) create(p TopicPlan) {
 	req := kmsg.NewPtrCreateTopicsRequest()
 	req.TimeoutMillis = 2000
 	t := kmsg.NewCreateTopicsRequestTopic()
-	t.Topic, t.NumPartitions, t.ReplicationFactor = p.Name, p.Partitions, 1
+	t.Topic, t.NumPartitions, t.ReplicationFactor = p.Name, p.Partitions, max(p.Factor, 1)
 	for _, e := range p.Configs {
 		c := kmsg.NewCreateTopicsRequestTopicConfig()
 		c.Name, c.Value = e.Name, new(e.Value)
@@ -268,7 +281,7 @@ func (a *admin) enlarge(t *ghostTopic) {
 		for _, r := range resp.(*kmsg.CreatePartitionsResponse).Topics {
 			switch code := wire.ErrorCode(r.ErrorCode); {
 			case code != wire.NoError:
-				a.run.allow(a.name, "CreatePartitions", r.ErrorCode, append(passing, wire.InvalidPartitions)...)
+				a.run.allow(a.name, "CreatePartitions", r.ErrorCode, append(passing, wire.InvalidPartitions, wire.InvalidReplicationFactor)...)
 			case t.stable():
 				t.partition(int32(count) - 1)
 				t.promised, t.promisedAt = max(t.promised, count), a.now()

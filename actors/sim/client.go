@@ -24,6 +24,9 @@ type client struct {
 	versions map[int16]int16
 	format   *kmsg.RequestFormatter
 	script   script
+	to       *host     // whom it is connected with, or wants to be
+	bound    bool      // to that one
+	via      []*client // connections to other brokers, in the order in which they were wanted
 
 	end         *End
 	connection  int // counts connections
@@ -84,6 +87,8 @@ func newClient(r *run, p ClientPlan) *client {
 	if m := int16(kmsg.Metadata); p.Kind != Curious {
 		c.versions[m] = max(c.versions[m], 10) // the first with topic ids, by which histories are told apart
 	}
+	c.to = r.hosts[p.Number%len(r.hosts)]
+	c.bound = len(r.hosts) == 1 || p.Kind == Consumer
 	switch p.Kind {
 	case Idempotent, Plain:
 		c.script = newProducer(c)
@@ -101,6 +106,8 @@ func newClient(r *run, p ClientPlan) *client {
 		c.script = newOperator(c)
 	case Keyed:
 		c.script = newKeyed(c)
+	case Governor:
+		c.script = newGovernor(c)
 	case Curious:
 		c.script = &curious{client: c}
 	case Hostile:
@@ -129,8 +136,9 @@ func (c *client) connect() {
 	if c.end != nil || c.backoff || c.quit {
 		return
 	}
-	end, err := c.run.host.dial(c)
+	end, err := c.to.dial(c)
 	if err != nil {
+		c.elsewhere()
 		c.backoff = true
 		c.after(between(c.rand, 5*time.Millisecond, 100*time.Millisecond), func() {
 			c.backoff = false
@@ -143,10 +151,58 @@ func (c *client) connect() {
 	c.script.connected()
 }
 
-// leave ends the connection for good.
+// elsewhere has a client of several brokers try another one next time.
+func (c *client) elsewhere() {
+	if !c.bound {
+		c.to = c.run.hosts[c.rand.IntN(len(c.run.hosts))]
+	}
+}
+
+// reach is the connection to a broker; nil: there is none now, or no such broker.
+func (c *client) reach(b ident.BrokerID) *client {
+	h := c.run.called(b)
+	if h == nil {
+		return nil
+	}
+	for _, v := range c.via {
+		if v.to == h {
+			return v.ifOpen()
+		}
+	}
+	name := c.name + "-" + h.node.Name
+	v := &client{
+		run: c.run, plan: c.plan, name: name, rand: c.run.world.Rand("client/" + name), clock: c.clock, versions: c.versions, format: c.format, to: h, bound: true,
+		connection: int(b) << 20, script: mute{}, quit: c.quit,
+	}
+	c.via = append(c.via, v)
+	v.connect()
+	return v.ifOpen()
+}
+
+// ifOpen is the client if it is connected.
+func (c *client) ifOpen() *client {
+	if c.end == nil {
+		return nil
+	}
+	return c
+}
+
+// mute is the script of a connection on which another script speaks.
+type mute struct{}
+
+func (mute) begin()     {}
+func (mute) connected() {}
+func (mute) lost()      {}
+func (mute) finish()    {}
+func (mute) done() bool { return true }
+
+// leave ends the connections for good.
 func (c *client) leave() {
 	c.quit = true
 	c.hangUp()
+	for _, v := range c.via {
+		v.leave()
+	}
 }
 
 // hangUp ends the connection.
@@ -172,6 +228,7 @@ func (c *client) disconnected() {
 		k.finish(nil, errLost)
 	}
 	c.script.lost()
+	c.elsewhere()
 	if !c.quit {
 		c.after(between(c.rand, time.Millisecond, 20*time.Millisecond), c.connect)
 	}

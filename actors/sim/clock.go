@@ -20,6 +20,8 @@ type NodeClock struct {
 	ppm    int64
 	offset time.Duration // of the wall clock
 	alarms map[*nodeAlarm]struct{}
+	frozen bool         // nobody is there to hear an alarm
+	due    []*nodeAlarm // that fell due meanwhile
 }
 
 func newNodeClock(world *runtime.SimClock, ppm int64) *NodeClock {
@@ -41,12 +43,29 @@ func (c *NodeClock) Jump(d time.Duration) { c.offset += d }
 
 // NewAlarm makes an alarm that goes by this clock.
 func (c *NodeClock) NewAlarm(fire func()) runtime.Alarm {
-	a := &nodeAlarm{clock: c}
+	a := &nodeAlarm{clock: c, fire: fire}
 	a.alarm = c.world.NewAlarm(func() {
+		if c.frozen {
+			c.due = append(c.due, a)
+			return
+		}
 		delete(c.alarms, a)
 		fire()
 	})
 	return a
+}
+
+// freeze has alarms wait, or lets those go off that have waited.
+func (c *NodeClock) freeze(on bool) {
+	c.frozen = on
+	due := c.due
+	c.due = nil
+	for _, a := range due {
+		if _, set := c.alarms[a]; set {
+			delete(c.alarms, a)
+			a.fire()
+		}
+	}
 }
 
 // elapsed is what this clock shows after d of the world's time.
@@ -74,11 +93,13 @@ func (c *NodeClock) forget() {
 		a.alarm.Cancel()
 	}
 	clear(c.alarms)
+	c.frozen, c.due = false, nil
 }
 
 type nodeAlarm struct {
 	clock *NodeClock
 	alarm runtime.Alarm
+	fire  func()
 }
 
 // Set arms the alarm by the node's clock.

@@ -59,7 +59,7 @@ func (s *consumer) done() bool {
 		return false
 	}
 	for g, end := range s.behind {
-		if d := find(s.readers, g.topic.name, g.topic.id, g.number); g.topic.stable() && (d == nil || !d.begun || d.next < end) {
+		if d := find(s.readers, g.topic.name, g.topic.id, g.number); g.topic.stable() && (d == nil && s.to.id == 0 || d != nil && (!d.begun || d.next < end)) {
 			return false
 		}
 	}
@@ -72,7 +72,7 @@ func (s *consumer) forget() { s.session, s.epoch, s.asked = 0, 0, make(map[*read
 func (s *consumer) act() {
 	switch {
 	case s.looking || s.fetching:
-	case !s.looked || chance(s.rand, 2):
+	case !s.looked || chance(s.rand, 2), s.to.id > 0 && s.finishing && s.behind != nil && s.done() && chance(s.rand, 20):
 		s.look()
 	case s.unbegun():
 		s.locate(-2)
@@ -100,10 +100,18 @@ func (s *consumer) look() {
 		}
 		s.looked = true
 		s.topics = s.run.topicsOf(resp.(*kmsg.MetadataResponse), sent)
+		leaders := leadersOf(resp.(*kmsg.MetadataResponse))
 		var readers []*reader
 		for _, t := range s.topics {
 			for n := range t.partitions {
-				readers = append(readers, s.readerOf(t, int32(n)))
+				if s.to.id == 0 || leaders.of(t, int32(n)) == s.to.id { // one of several brokers has a reader of its own
+					readers = append(readers, s.readerOf(t, int32(n)))
+				}
+			}
+		}
+		for _, d := range readers {
+			if _, known := s.behind[d.topic.partition(d.partition)]; s.to.id > 0 && !known {
+				s.behind = nil // it has come to this leader since
 			}
 		}
 		s.readers = readers
@@ -233,7 +241,7 @@ func (s *consumer) fetch() {
 		s.asked[d] = d.next
 	}
 	if sessions && s.epoch > 0 {
-		s.forgetGone(req)
+		s.forgetGone(req, version)
 	}
 	readers := s.readers
 	s.fetching = true
@@ -248,10 +256,17 @@ func (s *consumer) fetch() {
 	})
 }
 
+// topicIDsFrom is the first version of Fetch that names topics by their ids.
+const topicIDsFrom = 13
+
 // forgetGone takes partitions out of the session that are read no more.
-func (s *consumer) forgetGone(req *kmsg.FetchRequest) {
+func (s *consumer) forgetGone(req *kmsg.FetchRequest, version int16) {
 	for _, d := range s.run.readersInOrder(s.asked) {
 		if find(s.readers, "", d.topic.id, d.partition) != nil {
+			continue
+		}
+		if version < topicIDsFrom && find(s.readers, d.topic.name, ident.TopicID{}, d.partition) != nil {
+			delete(s.asked, d) // a new topic of that name has taken its place, and would be forgotten
 			continue
 		}
 		t := kmsg.NewFetchRequestForgottenTopic()

@@ -31,11 +31,22 @@ const (
 	Quit                            // likewise, it leaves its group in order, and joins again
 	Die                             // likewise, it dies, and another process comes in its place
 	Move                            // likewise, the other process speaks the other protocol
+
+	// Among several brokers, of which Who says which is hit.
+
+	Freeze   // the process stands still for a while, as by SIGSTOP
+	Split    // nothing moves between the broker and another one, which Seed draws
+	OneWay   // nothing that the broker sends reaches another one
+	Isolate  // nothing moves between the broker and all others
+	CutPeers // a connection between the broker and another one breaks
+	Rumour   // gossip takes the broker for dead at one of the others, which hears better after a while
+	PowerAll // the power of all brokers fails, with N when the disk of the one that is hit does its Nth operation from then on
 )
 
 var faultWords = []string{
 	"kill", "kill-at", "power", "power-at", "power-at-sync", "stop", "broken-disk", "full-disk", "slow-disk", "cut", "lose-answer", "hold", "wall-jump", "noise",
 	"truncate-answer", "ask", "silence", "quit", "die", "move",
+	"freeze", "split", "one-way", "isolate", "cut-peers", "rumour", "power-all",
 }
 
 // String is the word of the kind in plans.
@@ -54,6 +65,7 @@ type FaultPlan struct {
 	Jump   time.Duration
 	Pause  time.Duration // until the process is started again
 	Seed   uint64        // what a power cut leaves, whom a network fault hits
+	Who    string        // which broker: its id, "controller", "leader:TOPIC-N", "follower:TOPIC-N", "any" by the seed; see run.aimed
 }
 
 // planFaults draws the faults: some kinds for each seed, that the promise under test allows.
@@ -82,7 +94,7 @@ func (p *Plan) planFaults(r *rand.Rand) {
 
 // tidy clears what the kind of a fault does not use.
 func (f *FaultPlan) tidy() {
-	t := FaultPlan{Number: f.Number, Kind: f.Kind, At: f.At, Seed: f.Seed}
+	t := FaultPlan{Number: f.Number, Kind: f.Kind, At: f.At, Seed: f.Seed, Who: f.Who}
 	switch f.Kind {
 	case KillAt, PowerAt, PowerAtSync:
 		t.N, t.Pause = f.N, f.Pause
@@ -95,7 +107,7 @@ func (f *FaultPlan) tidy() {
 		t.Rule, t.For = f.Rule, f.For
 	case FullDisk:
 		t.Room, t.For = f.Room, f.For
-	case SlowDisk, HoldLine:
+	case SlowDisk, HoldLine, Freeze, Split, OneWay, Isolate, Rumour:
 		t.For = f.For
 	case WallJump:
 		t.Jump = f.Jump
@@ -105,7 +117,9 @@ func (f *FaultPlan) tidy() {
 		t.Rule = f.Rule
 	case Silence, Quit, Die, Move:
 		t.N, t.For = f.N, f.For
-	case CutLine, LoseAnswer, Noise:
+	case PowerAll:
+		t.Pause = f.Pause
+	case CutLine, LoseAnswer, Noise, CutPeers:
 	}
 	*f = t
 }

@@ -18,17 +18,24 @@ import (
 	"github.com/troupe-broker/troupe/wire/record"
 )
 
-// inspectDisk stops the broker in order and reads what it leaves, with readers of its own: the segments of every
-// partition, their indexes, and the metadata log.
-func (r *run) inspectDisk() {
+// inspectDisks stops the brokers in order, one after the other, and reads what they leave, with readers of its own: the segments of every partition, their
+// indexes, and the metadata log.
+func (r *run) inspectDisks() {
+	for _, h := range r.hosts {
+		h.inspectDisk()
+	}
+}
+
+func (h *host) inspectDisk() {
+	r := h.run
 	if r.violation != nil {
 		return
 	}
-	partitions := r.host.inspection.Partitions()
+	partitions := h.inspection.Partitions()
 	stopped := false
-	r.host.stop(func(err error) {
+	h.stop(func(err error) {
 		if err != nil {
-			r.fail("a stop in order is clean", "%v", err)
+			r.fail("a stop in order is clean", "%s: %v", h, err)
 		}
 		stopped = true
 	})
@@ -36,18 +43,22 @@ func (r *run) inspectDisk() {
 	if r.violation != nil {
 		return
 	}
-	c := &checker{disk: r.host.disk.Cache(), noisy: r.host.noisy || r.ghost.lossy, lossy: r.ghost.lossy}
+	lossy := r.ghost.lossy || h.lost
+	c := &checker{disk: h.disk.Cache(), noisy: h.noisy || lossy, lossy: lossy, late: h.id > 0}
 	for _, p := range partitions {
+		if m := r.ensemble.seen(h, &p); m != nil {
+			p.Offsets.LogStart, p.Offsets.End = m.start, m.end // it took a while to hand over what it led
+		}
 		if err := c.partition(p); err != nil {
-			r.fail("the disk holds what the broker believed", "%s-%d: %v", p.Topic, p.Partition, err)
+			r.fail("the disk holds what the broker believed", "%s: %s-%d: %v", h, p.Topic, p.Partition, err)
 			return
 		}
 	}
 	if err := c.strangers(partitions); err != nil {
-		r.fail("nothing is left over", "%v", err)
+		r.fail("nothing is left over", "%s: %v", h, err)
 	}
-	if err := c.metadata(r.host.last); err != nil {
-		r.fail("the image is the fold of the metadata log", "%v", err)
+	if err := c.metadata(h.last); err != nil {
+		r.fail("the image is the fold of the metadata log", "%s: %v", h, err)
 	}
 }
 
@@ -56,6 +67,7 @@ type checker struct {
 	disk  storetest.Look
 	noisy bool // index files were damaged, or not synced in time
 	lossy bool // what was not synced may have been lost, the identity of a partition for example
+	late  bool // an empty log may have begun with a later batch than its first segment is named after: what its leader had first
 }
 
 func (c *checker) read(name string) ([]byte, error) { return c.disk.Read(name) }
@@ -112,7 +124,7 @@ func (c *checker) partition(p broker.PartitionState) error {
 		if n := len(s.batches); n > 0 {
 			next = s.batches[n-1].last + 1
 		}
-		if err := agree(epochs, s, p.Offsets.LogStart); err != nil {
+		if err := agree(epochs, s.batches, p.Offsets.LogStart); err != nil {
 			return fmt.Errorf("segment %d: %w", base, err)
 		}
 		if c.noisy {
@@ -148,10 +160,13 @@ func (c *checker) epochs(dir string) ([]epochStart, error) {
 		if i < 2 {
 			continue // version and count
 		}
-		var e epochStart
-		if _, err := fmt.Sscan(line, &e.epoch, &e.start); err != nil {
+		epoch, start, _ := strings.Cut(line, " ")
+		n, err := strconv.ParseInt(epoch, 10, 32)
+		at, err2 := strconv.ParseInt(start, 10, 64)
+		if err := errors.Join(err, err2); err != nil {
 			return nil, fmt.Errorf("the epoch file has the line %q: %w", line, err)
 		}
+		e := epochStart{ident.LeaderEpoch(n), ident.Offset(at)}
 		if n := len(list); n > 0 && (e.epoch <= list[n-1].epoch || e.start <= list[n-1].start) {
 			return nil, fmt.Errorf("the epoch file has epoch %d at %d after epoch %d at %d", e.epoch, e.start, list[n-1].epoch, list[n-1].start)
 		}
@@ -161,8 +176,8 @@ func (c *checker) epochs(dir string) ([]epochStart, error) {
 }
 
 // agree verifies that the epoch of each batch at or above the log start is the one that the epoch file has for its offset.
-func agree(epochs []epochStart, s *segmentRead, start ident.Offset) error {
-	for _, b := range s.batches {
+func agree(epochs []epochStart, batches []batchRead, start ident.Offset) error {
+	for _, b := range batches {
 		if b.base < start {
 			continue
 		}
@@ -195,7 +210,8 @@ func (c *checker) segment(dir string, base ident.Offset, gaps bool) (*segmentRea
 		if err := v.VerifyCRC(); err != nil {
 			return nil, fmt.Errorf("offset %d: %w", v.BaseOffset(), err)
 		}
-		if v.BaseOffset() != next && (!gaps || v.BaseOffset() < next) {
+		late := c.late && len(s.batches) == 0
+		if v.BaseOffset() != next && (!gaps && !late || v.BaseOffset() < next) {
 			return nil, fmt.Errorf("a batch of offset %d where %d is next", v.BaseOffset(), next)
 		}
 		top = max(top, v.MaxTimestamp())

@@ -212,6 +212,9 @@ func (g *ghost) acknowledged(t *ghostTopic, b *batch, base ident.Offset) {
 		return // it may have been another topic of that name, or be gone
 	}
 	p := t.partition(b.partition)
+	if g.run.ensemble != nil && b.acks != -1 {
+		return // its leader has it, and may be lost
+	}
 	a := &acked{base: base, at: g.run.world.Now(), promised: b.acks == -1 && t.strict(b.first)}
 	if b.result != nil && b.idempotent && b.result.base >= 0 && base >= 0 && b.result.base != base {
 		g.run.fail("a duplicate has its original's offset", "batch %d was acknowledged at %d, and at %d before", b.id, base, b.result.base)
@@ -239,6 +242,16 @@ func (g *ghost) watermarks(t *ghostTopic, partition int32, sent ident.Instant, h
 		return
 	}
 	p, now := t.partition(partition), g.run.world.Now()
+	if g.run.ensemble != nil {
+		// Another leader may say less, until it has heard as much as the one before.
+		if high > p.high {
+			p.high, p.highAt = high, now
+		}
+		if !t.everCached && high > p.durable {
+			p.durable = high
+		}
+		return
+	}
 	said := start >= 0 // old versions do not say, nor does ListOffsets
 	if !said {
 		start = p.start
@@ -262,6 +275,40 @@ func (g *ghost) watermarks(t *ghostTopic, partition int32, sent ident.Instant, h
 	if !t.everCached && high > p.durable {
 		p.durable = high
 	}
+}
+
+// allSynced tells whether all that is committed in a topic is on stable storage, and always was.
+func (g *ghost) allSynced(id ident.TopicID) bool {
+	t := g.topics[id]
+	return t != nil && !t.everCached || t == nil && g.run.plan.Promise == PromiseSynced
+}
+
+// forgiveFrom forgets what was committed in a partition from an offset on: what was promised of it did not cover what has happened.
+func (g *ghost) forgiveFrom(id ident.TopicID, number int32, at ident.Offset) {
+	t := g.topics[id]
+	if t == nil || int(number) >= len(t.partitions) {
+		return
+	}
+	g.run.counted("committed records lost, as was to be expected")
+	p := t.partitions[number]
+	if p.durable > at {
+		g.run.fail("nothing acknowledged is lost", "%s-%d: everything below %d was promised to survive anything, and is gone from %d on", t.name, number, p.durable, at)
+		return
+	}
+	p.era++
+	for o := range p.cells {
+		if o >= at {
+			delete(p.cells, o)
+		}
+	}
+	for b, base := range p.bases {
+		if base >= at {
+			delete(p.bases, b)
+			b.result = nil
+			g.run.forgets = true
+		}
+	}
+	p.high = min(p.high, at)
 }
 
 // killed takes in the death of the process. The page cache is as it was, unless the disk was broken: then what was not

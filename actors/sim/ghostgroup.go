@@ -29,6 +29,8 @@ type ghostGroup struct {
 	name    string
 	places  map[*ghostPartition]*place
 	deleted []*write // DeleteGroups: of every place
+
+	shortest time.Duration // consumer.session.timeout.ms of the group that was ever asked for; 0: none was
 }
 
 // place is a partition as a group has it.

@@ -22,11 +22,14 @@ const dataDir = "/data"
 const (
 	ballastBytes     = 8 << 10
 	raftReserveBytes = 16 << 10
+	controlSlots     = 1 << 8
 )
 
 // host is the machine that the broker runs on: its disk, the process in all its lives, and whoever starts it again.
 type host struct {
 	run     *run
+	id      ident.BrokerID // 0: the only one
+	prefix  string         // of its streams
 	node    *Node
 	disk    *storetest.Disk
 	rand    *rand.Rand        // of delays
@@ -44,9 +47,13 @@ type host struct {
 	ports      []*port
 	dials      uint64
 	lives      int
+	frozen     bool // the process stands still
+	off        bool // the machine has no power, and refuses nobody
+	lost       bool // it has had none, once at least
 	serving    bool // this life has served
 	stopping   bool
 	countdowns []*countdown
+	found      [2]found       // on the platter, and in the page cache
 	last       *cluster.Image // of the metadata, when it was stopped in order
 	refusals   int            // starts that failed since the last that did not
 	lastError  error
@@ -66,18 +73,41 @@ type countdown struct {
 	fire     func()
 }
 
-func newHost(r *run) *host {
-	h := &host{run: r, node: r.world.NewNode("broker"), disk: storetest.NewDisk(r.plan.Seed), rand: r.world.Rand("disk"), rules: make(map[string]string)}
-	h.folds, h.reloads = r.world.Rand("folds"), make(map[ident.TopicPartition]bool)
+// newHost makes the machine of a broker; number 0 is that of the only one.
+func newHost(r *run, number int) *host {
+	name, prefix := "broker", ""
+	if number > 0 {
+		name = fmt.Sprintf("b%d", number)
+		prefix = name + "/"
+	}
+	h := &host{
+		run: r, id: ident.BrokerID(number), prefix: prefix, node: r.world.NewNode(name), disk: storetest.NewDisk(r.plan.Seed + uint64(number)<<32), rand: r.world.Rand(prefix + "disk"),
+		rules: make(map[string]string),
+	}
+	h.folds, h.reloads = r.world.Rand(prefix+"folds"), make(map[ident.TopicPartition]bool)
 	h.disk.Writeback, h.disk.WholeSync, h.disk.Cold = r.plan.Disk.Writeback, r.plan.Disk.WholeSync, r.plan.Disk.Cold
 	h.syncMax = r.plan.Disk.SyncMax
-	h.disk.OnPoint, h.looks = h.point, r.world.Rand("looks")
-	h.torn = r.world.Rand("torn")
-	r.world.run.Hold(h.held)
-	if r.plan.Disk.Late > 0 {
-		r.world.run.Late(h.late)
-	}
+	h.disk.OnPoint, h.looks = h.point, r.world.Rand(prefix+"looks")
+	h.torn = r.world.Rand(prefix + "torn")
 	return h
+}
+
+// delays has the actors of all hosts wait as their machines want.
+func (r *run) delays() {
+	r.world.run.Hold(func(s *runtime.System, actor string) time.Duration { return r.hostOf(s).held(actor) })
+	if r.plan.Disk.Late > 0 {
+		r.world.run.Late(func(s *runtime.System, _ string) time.Duration { return r.hostOf(s).late() })
+	}
+}
+
+// hostOf finds the machine on which a process runs.
+func (r *run) hostOf(s *runtime.System) *host {
+	for _, h := range r.hosts {
+		if h.node.Running() == s {
+			return h
+		}
+	}
+	return r.host // an actor that is spawned while its process dies
 }
 
 // held is how long a blocking actor of the broker takes for what it has to do.
@@ -96,7 +126,7 @@ func (h *host) held(actor string) time.Duration {
 }
 
 // late is how late another actor gets its turn: seldom much.
-func (h *host) late(string) time.Duration {
+func (h *host) late() time.Duration {
 	if chance(h.rand, 70) {
 		return 0
 	}
@@ -105,7 +135,7 @@ func (h *host) late(string) time.Duration {
 
 // point hears of each operation on the disk.
 func (h *host) point(p storetest.Point) {
-	if n := looks(p); n > 0 && chance(h.looks, n) {
+	if n := looks(p); n > 0 && chance(h.looks, n) && (h.id == 0 || chance(h.looks, 100/len(h.run.hosts))) {
 		h.checkPlatter()
 	}
 	h.count(func(c *countdown) bool { return c.op == "" && (!c.syncs || strings.HasPrefix(p.Op, "sync")) }, "in the middle of", p.Op, p.Name)
@@ -151,6 +181,7 @@ func (h *host) start() {
 		h.noise, h.noisy = 0, true
 	}
 	h.lives++
+	h.off = false
 	life := h.lives
 	_, wall := h.node.Clock.Now()
 	h.disk.SetNow(wall)
@@ -160,16 +191,21 @@ func (h *host) start() {
 		h.injector.Add(h.rules[name])
 	}
 	h.inspection, h.serving, h.stopping = &broker.Inspection{}, false, false
-	b, err := broker.Start(broker.Options{Static: h.run.plan.Settings}, broker.World{
-		FS: storetest.Slow(h.injector, h.before), System: sys, Rand: h.run.world.Entropy(fmt.Sprintf("life/%d", life)), Log: h.run.log, BuildVersion: "simulated", Parallel: 1,
-		Inspection: h.inspection, BallastBytes: ballastBytes, RaftReserveBytes: raftReserveBytes,
-	})
+	world := broker.World{
+		FS: storetest.Slow(h.injector, h.before), System: sys, Rand: h.run.world.Entropy(fmt.Sprintf("%slife/%d", h.prefix, life)), Log: h.run.log, BuildVersion: "simulated", Parallel: 1,
+		Inspection: h.inspection, BallastBytes: ballastBytes, RaftReserveBytes: raftReserveBytes, ControlSlots: controlSlots,
+		CheckpointMs: int64(h.run.plan.Disk.Checkpoint / time.Millisecond),
+	}
+	if h.id > 0 {
+		h.among(&world)
+	}
+	b, err := broker.Start(broker.Options{Static: h.settings()}, world)
 	switch {
 	case h.lives != life || h.node.Running() == nil:
 		// It died while it started; whoever killed it has seen to the rest.
 	case err != nil:
 		if h.lastError == nil || err.Error() != h.lastError.Error() {
-			h.run.tell("the broker does not start: %v", err)
+			h.run.tell("%s does not start: %v", h, err)
 		}
 		h.refusals++
 		h.lastError = err
@@ -196,8 +232,9 @@ func (h *host) die() {
 		h.injector = nil
 	}
 	h.crashed = h.node.Running()
-	h.broker, h.inspection, h.ports = nil, nil, nil
+	h.broker, h.inspection, h.ports, h.frozen = nil, nil, nil, false
 	h.node.Crash()
+	h.run.ensemble.died(h)
 }
 
 // kill ends the process; the page cache stays.
@@ -205,14 +242,21 @@ func (h *host) kill() {
 	h.die()
 	h.disk.Kill()
 	h.tearSlots()
-	h.run.ghost.killed(h.hits > 0)
+	if h.id == 0 {
+		h.run.ghost.killed(h.hits > 0)
+	}
 }
 
 // power ends everything that was not synced.
 func (h *host) power(seed uint64) {
 	h.die()
+	h.off, h.lost = true, true
 	h.disk.Crash(seed)
-	h.run.ghost.powerLost()
+	if h.id == 0 {
+		h.run.ghost.powerLost()
+	} else {
+		h.run.ensemble.cut(h)
+	}
 }
 
 // again starts the process after a pause.
@@ -220,7 +264,7 @@ func (h *host) again(pause time.Duration) { h.run.world.after(pause, h.start) }
 
 // stop stops the broker in order and starts it again.
 func (h *host) stop(then func(err error)) {
-	if h.broker == nil || h.stopping {
+	if h.broker == nil || h.stopping || h.frozen {
 		return
 	}
 	h.stopping = true
@@ -230,7 +274,10 @@ func (h *host) stop(then func(err error)) {
 			if h.lives != life || h.node.Running() == nil {
 				return // it was killed on the way
 			}
-			h.run.tell("the broker has stopped: %v", err)
+			h.run.tell("%s has stopped: %v", h, err)
+			if err == nil {
+				h.run.ensemble.stopped(h)
+			}
 			h.last = h.inspection.Image()
 			h.die()
 			h.disk.Kill()
@@ -247,7 +294,7 @@ func (h *host) step() error {
 	}
 	_, wall := h.node.Clock.Now()
 	h.disk.SetNow(wall)
-	if h.broker == nil {
+	if h.broker == nil || h.frozen {
 		return nil
 	}
 	live := h.ports[:0]
@@ -259,6 +306,7 @@ func (h *host) step() error {
 	}
 	clear(h.ports[len(live):])
 	h.ports = live
+	h.run.ensemble.turned(h)
 	if err := h.inspection.Check(); err != nil {
 		return err
 	}
@@ -268,7 +316,7 @@ func (h *host) step() error {
 	select {
 	case <-h.broker.Failed():
 		err := h.broker.Failure()
-		h.run.tell("the broker gives up: %v", err)
+		h.run.tell("%s gives up: %v", h, err)
 		if h.injector.Hits() == 0 {
 			h.run.fail("a broker with a sound disk lives", "it gives up: %v", err)
 		}
@@ -281,7 +329,7 @@ func (h *host) step() error {
 	}
 	if !h.serving && h.broker.Ready() {
 		h.serving = true
-		h.run.tell("the broker serves")
+		h.run.tell("%s serves", h)
 	}
 	return nil
 }
@@ -303,4 +351,12 @@ func (h *host) repairDisk() {
 		h.hits += h.injector.Hits()
 		h.injector.Clear()
 	}
+}
+
+// String names the broker in a story.
+func (h *host) String() string {
+	if h.id == 0 {
+		return "the broker"
+	}
+	return h.node.Name
 }

@@ -3,7 +3,6 @@ package sim_test
 import (
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,23 +13,22 @@ import (
 var huntFlag = flag.Bool("hunt", false, "run stories and seeds until one fails; print it for the one who hunts (bench/mutants)")
 
 // TestHunt plays the stories, and then seeds until one fails, for bench/mutants.
-func TestHunt(t *testing.T) {
+func TestHunt(t *testing.T) { hunt(t, "*.txt", sim.NewPlan) }
+
+// TestHuntSeveral plays the stories of several brokers, and then seeds of several until one fails.
+func TestHuntSeveral(t *testing.T) { hunt(t, "several-*.txt", sim.NewClusterPlan) }
+
+func hunt(t *testing.T, stories string, plan func(seed uint64) *sim.Plan) {
+	t.Helper()
 	if !*huntFlag {
 		return
 	}
-	names, err := filepath.Glob("testdata/stories/*.txt")
-	if err != nil {
-		t.Fatal(err)
+	names, err := filepath.Glob(filepath.Join("testdata/stories", stories))
+	if err != nil || len(names) == 0 {
+		t.Fatal(names, err)
 	}
 	for _, name := range names {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := sim.ParsePlan(string(b))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := readPlan(t, name)
 		fmt.Println("story", name)
 		if f := sim.Run(p, sim.Options{}).Failure; f != nil {
 			fmt.Printf("killed %s (story %s)\n", f.Invariant, strings.TrimSuffix(filepath.Base(name), ".txt"))
@@ -39,7 +37,7 @@ func TestHunt(t *testing.T) {
 	}
 	for seed := *fromFlag; seed < *fromFlag+int64(*seedsFlag); seed++ {
 		fmt.Println("seed", seed)
-		if f := sim.Run(sim.NewPlan(uint64(seed)), sim.Options{}).Failure; f != nil {
+		if f := sim.Run(plan(uint64(seed)), sim.Options{}).Failure; f != nil {
 			fmt.Println("killed", f.Invariant)
 			t.Fatal(f)
 		}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,11 +21,14 @@ type member struct {
 	*client
 	modern    bool
 	ghost     *ghostGroup
-	topics    []*ghostTopic // that exist
-	found     bool          // the coordinator
-	looked    bool          // at the metadata
-	busy      int           // requests, without commits
-	away      bool          // silent, or dead, or out of its group
+	topics    []*ghostTopic  // that exist
+	found     bool           // the coordinator
+	at        ident.BrokerID // where it is, among several brokers
+	source    ident.BrokerID // likewise, who is asked for records
+	leaders   leaders        // likewise, of all partitions
+	looked    bool           // at the metadata
+	busy      int            // requests, without commits
+	away      bool           // silent, or dead, or out of its group
 	finishing bool
 
 	lives     int           // processes
@@ -35,14 +39,19 @@ type member struct {
 	parts     []*part
 	marks     int // commits
 
-	syncs   bool                           // classic: the next step is a Sync
-	leads   bool                           // it watches over the topics
-	deals   bool                           // and assigns them
-	crew    []kmsg.JoinGroupResponseMember // of the leader
-	wanted  []string                       // topics that the crew subscribes to
-	layout  string                         // of these, as the leader has assigned them
-	full    bool                           // modern: say everything, the coordinator may not know it
-	reports bool                           // say what is read
+	joins   bool                                   // classic and gradual: it joins with what it reads
+	since   int32                                  // of these: the generation in which it was told to read that
+	syncs   bool                                   // classic: the next step is a Sync
+	leads   bool                                   // it watches over the topics
+	deals   bool                                   // and assigns them
+	crew    []kmsg.JoinGroupResponseMember         // of the leader
+	wanted  []string                               // topics that the crew subscribes to
+	shares  []kmsg.SyncGroupRequestGroupAssignment // that it deals in this generation; nil: not yet
+	layout  string                                 // of these, as the leader has assigned them
+	full    bool                                   // modern: say everything, the coordinator may not know it
+	reports bool                                   // say what is read
+
+	pattern *regexp.Regexp // that it subscribes to, when it is modern
 }
 
 // part is a partition that a member reads.
@@ -60,6 +69,10 @@ func newMember(c *client) *member {
 	commit, fetch := int16(kmsg.OffsetCommit), int16(kmsg.OffsetFetch)
 	c.versions[commit] = max(c.versions[commit], 9) // the first with epochs of members; a fault may have it speak either protocol
 	c.versions[fetch] = max(c.versions[fetch], 8)
+	if c.plan.Regex != "" {
+		m.pattern = regexp.MustCompile(`\A(?:` + c.plan.Regex + `)\z`)
+		c.versions[int16(kmsg.ConsumerGroupHeartbeat)] = 1
+	}
 	if join := int16(kmsg.JoinGroup); c.plan.Instance != "" {
 		c.versions[join] = 9 // before KIP-814 a static leader that comes back is not told that it leads, and nobody looks after the topics
 	}
@@ -74,7 +87,6 @@ func (m *member) begin() {
 }
 
 func (m *member) connected() {
-	m.busy = 0
 	connection := m.connection
 	var again func()
 	again = func() {
@@ -92,7 +104,7 @@ func (m *member) finish() { m.finishing = true }
 
 // done tells whether the group has come to rest, as far as this member has to do with it.
 func (m *member) done() bool {
-	if m.away || m.epoch < 1 || m.syncs {
+	if m.away || m.epoch < 1 || m.syncs || m.joins {
 		return false
 	}
 	for _, p := range m.parts {
@@ -110,7 +122,7 @@ func stateOf(s script) string {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, ": modern=%v away=%v busy=%d found=%v id=%q epoch=%d syncs=%v leads=%v (%s), nobody reads %q", m.modern, m.away, m.busy, m.found, m.id, m.epoch, m.syncs, m.leads, m.layout, m.uncovered())
+	fmt.Fprintf(&b, ": modern=%v away=%v busy=%d found=%v id=%q epoch=%d joins=%v syncs=%v leads=%v (%s), nobody reads %q", m.modern, m.away, m.busy, m.found, m.id, m.epoch, m.joins, m.syncs, m.leads, m.layout, m.uncovered())
 	for _, p := range m.parts {
 		fmt.Fprintf(&b, " %s-%d (begun=%v asked=%v at %d of %d, committed %d)", p.topic.name, p.number, p.reader.begun, p.asked, p.reader.next, p.topic.partition(p.number).high, p.sure)
 	}
@@ -123,17 +135,17 @@ func (p *part) read() bool { return p.reader.next >= p.topic.partition(p.number)
 // uncovered names a partition of a topic that somebody of the group subscribes to, and nobody reads, as far as this member knows the topics; "": there is none.
 func (m *member) uncovered() string {
 	read := make(map[*ghostPartition]bool)
-	var names []string
+	var crew []*member
 	for _, c := range m.run.clients {
 		if o, ok := c.script.(*member); ok && o.ghost == m.ghost {
-			names = append(names, o.subscription()...)
+			crew = append(crew, o)
 			for _, p := range o.parts {
 				read[p.topic.partition(p.number)] = true
 			}
 		}
 	}
 	for _, t := range m.topics {
-		if !slices.Contains(names, t.name) || !t.stable() || m.run.ghost.reborn(t.name) {
+		if !slices.ContainsFunc(crew, func(o *member) bool { return o.subscribes(t.name) }) || !t.stable() || m.run.ghost.reborn(t.name) {
 			continue
 		}
 		for _, p := range t.partitions {
@@ -146,6 +158,14 @@ func (m *member) uncovered() string {
 }
 
 func (m *member) subscription() []string { return strings.Split(m.plan.Topics, ",") }
+
+// subscribes tells whether a topic of that name is the member's to read.
+func (m *member) subscribes(name string) bool {
+	if m.modern && m.pattern != nil {
+		return m.pattern.MatchString(name)
+	}
+	return slices.Contains(m.subscription(), name)
+}
 
 func (m *member) instance() *string {
 	if m.plan.Instance == "" {
@@ -162,9 +182,13 @@ func (m *member) session() time.Duration {
 	text, _ := m.run.plan.Settings.Get("group.consumer.session.timeout.ms")
 	ms, err := strconv.Atoi(text)
 	if err != nil {
-		return 45 * time.Second
+		ms = 45_000
 	}
-	return time.Duration(ms) * time.Millisecond
+	session := time.Duration(ms) * time.Millisecond
+	if m.ghost.shortest > 0 {
+		session = min(session, m.ghost.shortest)
+	}
+	return session
 }
 
 // vouched tells whether the coordinator cannot have given the member up: it granted something a moment ago. Clocks may be wrong by a twentieth.
@@ -189,7 +213,7 @@ func (m *member) struck(f *FaultPlan) {
 		m.away = false
 		if dies {
 			m.modern = m.modern != (f.Kind == Move)
-			m.quit = false
+			m.quit, m.via = false, nil
 			m.begin()
 			m.connect()
 		} else if f.Kind == Silence { // it goes on where it was, and does not know what has become of that
@@ -210,7 +234,7 @@ func (m *member) act() {
 		m.beat()
 	case !m.modern && m.syncs:
 		m.sync()
-	case !m.modern && m.epoch < 1:
+	case !m.modern && (m.epoch < 1 || m.joins):
 		m.join()
 	case !m.modern && m.now() >= m.beats:
 		m.heartbeat()
@@ -229,12 +253,22 @@ func (m *member) any(is func(*part) bool) bool { return slices.ContainsFunc(m.pa
 
 // request sends one and remembers that it is under way.
 func (m *member) request(req kmsg.Request, answer func(kmsg.Response)) {
+	line := m.line(req)
+	if line == nil {
+		return
+	}
 	m.busy++
-	m.ask(req, func(resp kmsg.Response, err error) {
-		m.busy--
-		if err == nil {
-			answer(resp)
+	life := m.lives
+	line.ask(req, func(resp kmsg.Response, err error) {
+		if m.lives != life {
+			return // who asked is dead
 		}
+		m.busy--
+		if err != nil {
+			m.broken(req)
+			return
+		}
+		answer(resp)
 	})
 }
 
@@ -245,8 +279,9 @@ func (m *member) find() {
 	m.request(req, func(resp kmsg.Response) {
 		r := resp.(*kmsg.FindCoordinatorResponse)
 		code := r.ErrorCode
+		m.at = ident.BrokerID(r.NodeID)
 		for _, c := range r.Coordinators {
-			code = c.ErrorCode
+			code, m.at = c.ErrorCode, ident.BrokerID(c.NodeID)
 		}
 		if m.found = code == 0; !m.found {
 			m.run.allow(m.name, "FindCoordinator", code, wire.CoordinatorNotAvailable, wire.CoordinatorLoadInProgress, wire.RequestTimedOut)
@@ -258,17 +293,40 @@ func (m *member) look() {
 	sent := m.now()
 	m.request(kmsg.NewPtrMetadataRequest(), func(resp kmsg.Response) {
 		m.looked = true
-		m.topics = m.run.topicsOf(resp.(*kmsg.MetadataResponse), sent)
+		m.topics, m.leaders = m.run.topicsOf(resp.(*kmsg.MetadataResponse), sent), leadersOf(resp.(*kmsg.MetadataResponse))
+		m.follow(sent)
 		if m.leads && m.epoch > 0 && !m.syncs && m.layoutNow() != m.layout {
 			m.rejoin() // what it assigned is not what there is
 		}
 	})
 }
 
+// follow lets a classic member read the topic that has the name of the one it read: it is assigned names, and had the partition from metadata that were old.
+func (m *member) follow(sent ident.Instant) {
+	if m.modern {
+		return // it is assigned ids
+	}
+	successor := func(p *part) *ghostTopic {
+		i := slices.IndexFunc(m.topics, func(t *ghostTopic) bool { return t.name == p.topic.name })
+		if i < 0 || m.topics[i] == p.topic || int(p.number) >= len(m.topics[i].partitions) {
+			return nil
+		}
+		return m.topics[i]
+	}
+	old := slices.DeleteFunc(slices.Clone(m.parts), func(p *part) bool { return successor(p) == nil })
+	m.release(func(p *part) bool { return successor(p) != nil })
+	for _, p := range old {
+		m.take(successor(p), p.number, sent)
+		m.run.counted("member follows a name to another topic")
+	}
+}
+
 // take begins to read a partition that it was told to.
 func (m *member) take(t *ghostTopic, number int32, sent ident.Instant) {
 	p := &part{topic: t, number: number, reader: newReader(m.run, t, number), sure: -1}
-	p.hold = m.ghost.place(t.partition(number)).give(m, sent)
+	if p.hold = (&hold{member: m, sent: sent, told: m.now()}); m.present() {
+		p.hold = m.ghost.place(t.partition(number)).give(m, sent)
+	}
 	m.parts = append(m.parts, p)
 }
 
@@ -288,7 +346,7 @@ func (m *member) release(which func(*part) bool) {
 // forget begins anew: it is no member, or does not know. It keeps its id.
 func (m *member) forget() {
 	m.release(func(*part) bool { return true })
-	m.epoch, m.syncs, m.leads, m.deals, m.crew, m.confirmed, m.reports = 0, false, false, false, nil, 0, false
+	m.epoch, m.since, m.joins, m.syncs, m.leads, m.deals, m.crew, m.confirmed, m.reports = 0, 0, false, false, false, false, nil, 0, false
 	m.full = true
 }
 

@@ -12,16 +12,29 @@ import (
 	"github.com/troupe-broker/troupe/wire/ident"
 )
 
-// The classic protocol: whoever hears of a rebalance commits, gives up everything, and joins; the leader deals the partitions out in turn.
+// The classic protocol: whoever hears of a rebalance commits, gives up everything, and joins; the leader deals the partitions out in turn. Gradual members
+// (KIP-429) keep what they read, and say so when they join; the leader gives nobody what another one has, and who gives something up joins again.
 
-const (
-	dealt        = "range" // the name of the only assignor
-	consumerType = "consumer"
-)
+const consumerType = "consumer"
 
-// rejoin gives everything up, and joins again under its id.
+// assignor is the name of the only assignor of a member.
+func (m *member) assignor() string {
+	if m.plan.Gradual {
+		return "cooperative-sticky"
+	}
+	return "range"
+}
+
+// rejoin joins again under its id, having given everything up, or with what it has.
 func (m *member) rejoin() {
+	if m.joins {
+		return // it is about to
+	}
 	m.commit(false)
+	if m.plan.Gradual && !m.modern && m.epoch > 0 {
+		m.joins, m.syncs = true, false
+		return
+	}
 	m.forget()
 }
 
@@ -31,8 +44,11 @@ func (m *member) join() {
 	req.SessionTimeoutMillis, req.RebalanceTimeoutMillis = int32(m.plan.Session/time.Millisecond), int32(m.plan.Rebalance/time.Millisecond)
 	wants := kmsg.NewConsumerMemberMetadata()
 	wants.Version, wants.Topics, wants.Generation = 1, m.subscription(), -1
+	if m.plan.Gradual && m.since > 0 {
+		wants.Version, wants.Generation, wants.OwnedPartitions = 2, m.since, m.reads()
+	}
 	p := kmsg.NewJoinGroupRequestProtocol()
-	p.Name, p.Metadata = dealt, wants.AppendTo(nil)
+	p.Name, p.Metadata = m.assignor(), wants.AppendTo(nil)
 	req.Protocols = append(req.Protocols, p)
 	lives := m.lives
 	m.request(req, func(resp kmsg.Response) {
@@ -47,9 +63,9 @@ func (m *member) join() {
 		if !m.heard("JoinGroup", r.ErrorCode, wire.UnknownMemberID, wire.FencedInstanceID, wire.RebalanceInProgress, wire.GroupMaxSizeReached) {
 			return
 		}
-		m.id, m.epoch, m.syncs = r.MemberID, r.Generation, true
+		m.id, m.epoch, m.joins, m.syncs = r.MemberID, r.Generation, false, true
 		m.leads, m.crew, m.layout = r.LeaderID == r.MemberID, r.Members, "unknown"
-		m.deals = m.leads && !r.SkipAssignment
+		m.deals, m.shares = m.leads && !r.SkipAssignment, nil
 		m.run.counted("member joins")
 	})
 }
@@ -57,9 +73,12 @@ func (m *member) join() {
 func (m *member) sync() {
 	req := kmsg.NewPtrSyncGroupRequest()
 	req.Group, req.Generation, req.MemberID, req.InstanceID = m.ghost.name, m.epoch, m.id, m.instance()
-	req.ProtocolType, req.Protocol = new(consumerType), new(dealt)
+	req.ProtocolType, req.Protocol = new(consumerType), new(m.assignor())
+	if m.deals && m.shares == nil { // a client deals once in a generation, however often it has to say so: the coordinator keeps what it heard first
+		m.shares = m.deal()
+	}
 	if m.deals {
-		req.GroupAssignment = m.deal()
+		req.GroupAssignment = m.shares
 	}
 	sent, lives := m.now(), m.lives
 	m.request(req, func(resp kmsg.Response) {
@@ -70,21 +89,21 @@ func (m *member) sync() {
 		if !m.heard("SyncGroup", r.ErrorCode, wire.UnknownMemberID, wire.FencedInstanceID, wire.RebalanceInProgress, wire.IllegalGeneration) {
 			return
 		}
-		m.syncs, m.confirmed, m.beats = false, sent, m.now()+ident.Instant(m.plan.Session/5)
+		m.syncs, m.beats = false, m.now()+ident.Instant(m.plan.Session/5)
+		m.confirm(sent)
 		m.assigned(r.MemberAssignment, sent)
 	})
 }
 
 // assigned takes in what the leader has dealt it.
 func (m *member) assigned(b []byte, sent ident.Instant) {
-	if len(b) == 0 {
-		return
-	}
-	a := kmsg.NewConsumerMemberAssignment()
-	if err := a.ReadFrom(b); err != nil {
+	a := kmsg.NewConsumerMemberAssignment() // no bytes: nothing is to be read
+	if err := a.ReadFrom(b); err != nil && len(b) > 0 {
 		m.run.fail("assignments are what the leader dealt", "%s: %v", m.name, err)
 		return
 	}
+	m.since = m.epoch
+	m.giveUp(&a)
 	for _, at := range a.Topics {
 		i := slices.IndexFunc(m.topics, func(t *ghostTopic) bool { return t.name == at.Topic })
 		if i < 0 {
@@ -93,7 +112,8 @@ func (m *member) assigned(b []byte, sent ident.Instant) {
 			return
 		}
 		for _, n := range at.Partitions {
-			if int(n) < len(m.topics[i].partitions) { // else the leader's topic is one that is gone
+			known := int(n) < len(m.topics[i].partitions) // else the leader's topic is one that is gone
+			if known && !m.any(func(p *part) bool { return p.topic == m.topics[i] && p.number == n }) {
 				m.take(m.topics[i], n, sent)
 			}
 		}
@@ -104,11 +124,11 @@ func (m *member) assigned(b []byte, sent ident.Instant) {
 func (m *member) deal() []kmsg.SyncGroupRequestGroupAssignment {
 	subscribed := make([][]string, len(m.crew))
 	m.wanted = nil
+	if m.plan.Gradual { // the next generation is to have the same in mind
+		slices.SortFunc(m.crew, func(a, b kmsg.JoinGroupResponseMember) int { return strings.Compare(a.MemberID, b.MemberID) })
+	}
 	for i := range m.crew {
-		wants := kmsg.NewConsumerMemberMetadata()
-		if err := wants.ReadFrom(m.crew[i].ProtocolMetadata); err != nil {
-			m.run.fail("the leader is told what members say", "%s: %v", m.name, err)
-		}
+		wants := m.metadataOf(i)
 		subscribed[i] = wants.Topics
 		m.wanted = append(m.wanted, wants.Topics...)
 	}
@@ -136,6 +156,9 @@ func (m *member) deal() []kmsg.SyncGroupRequestGroupAssignment {
 			last.Partitions = append(last.Partitions, int32(n))
 		}
 	}
+	if m.plan.Gradual {
+		m.spare(shares)
+	}
 	out := make([]kmsg.SyncGroupRequestGroupAssignment, len(m.crew))
 	var told []string
 	m.layout = m.layoutNow()
@@ -146,6 +169,15 @@ func (m *member) deal() []kmsg.SyncGroupRequestGroupAssignment {
 	}
 	m.run.tell("%s leads generation %d of %s: %s", m.name, m.epoch, m.ghost.name, strings.Join(told, ", "))
 	return out
+}
+
+// metadataOf is what a member of the crew said.
+func (m *member) metadataOf(i int) kmsg.ConsumerMemberMetadata {
+	wants := kmsg.NewConsumerMemberMetadata()
+	if err := wants.ReadFrom(m.crew[i].ProtocolMetadata); err != nil {
+		m.run.fail("the leader is told what members say", "%s: %v", m.name, err)
+	}
+	return wants
 }
 
 // layoutNow tells what there is to deal.
@@ -169,8 +201,8 @@ func (m *member) heartbeat() {
 			return
 		}
 		code := resp.(*kmsg.HeartbeatResponse).ErrorCode
-		if m.heard("Heartbeat", code, wire.UnknownMemberID, wire.FencedInstanceID, wire.RebalanceInProgress, wire.IllegalGeneration) && sent > m.run.host.unserved {
-			m.confirmed = sent // while groups are loaded, everybody's is granted
+		if m.heard("Heartbeat", code, wire.UnknownMemberID, wire.FencedInstanceID, wire.RebalanceInProgress, wire.IllegalGeneration) {
+			m.confirm(sent)
 		}
 	})
 }

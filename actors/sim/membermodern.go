@@ -21,7 +21,13 @@ func (m *member) beat() {
 	req.Group, req.MemberID, req.MemberEpoch, req.InstanceID, req.RebalanceTimeoutMillis = m.ghost.name, m.id, m.epoch, m.instance(), -1
 	m.full = m.full || m.epoch < 1
 	if m.full {
-		req.RebalanceTimeoutMillis, req.SubscribedTopicNames = int32(m.plan.Rebalance/time.Millisecond), m.subscription()
+		req.RebalanceTimeoutMillis = int32(m.plan.Rebalance / time.Millisecond)
+		if m.pattern != nil {
+			req.SubscribedTopicNames, req.SubscribedTopicRegex = []string{}, &m.plan.Regex
+			m.run.counted("member subscribes to a regex")
+		} else {
+			req.SubscribedTopicNames = m.subscription()
+		}
 	}
 	if m.full || m.reports {
 		req.Topics = m.owned()
@@ -50,7 +56,8 @@ func (m *member) beat() {
 		if epoch == 0 {
 			m.run.counted("modern member joins")
 		}
-		m.epoch, m.confirmed = r.MemberEpoch, sent
+		m.epoch = r.MemberEpoch
+		m.confirm(sent)
 		m.beats = sent + ident.Instant(time.Duration(r.HeartbeatIntervalMillis)*time.Millisecond)
 		if r.Assignment != nil {
 			m.reconcile(r.Assignment.Topics, sent)

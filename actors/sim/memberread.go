@@ -19,6 +19,10 @@ func (m *member) commit(all bool) {
 		return
 	}
 	req := kmsg.NewPtrOffsetCommitRequest()
+	line := m.line(req)
+	if line == nil {
+		return
+	}
 	req.Group, req.Generation, req.MemberID, req.InstanceID = m.ghost.name, m.epoch, m.id, m.instance()
 	var asked []*committing
 	for _, p := range m.parts {
@@ -41,7 +45,7 @@ func (m *member) commit(all bool) {
 		return
 	}
 	lives, epoch := m.lives, m.epoch
-	m.ask(req, func(resp kmsg.Response, err error) {
+	line.ask(req, func(resp kmsg.Response, err error) {
 		if err == nil {
 			m.committed(resp.(*kmsg.OffsetCommitResponse), asked, lives == m.lives && epoch == m.epoch)
 		}
@@ -162,8 +166,9 @@ func textOf(s *string) string {
 func (m *member) locate() {
 	req := kmsg.NewPtrListOffsetsRequest()
 	var asked []*part
+	wanted := m.from(func(p *part) bool { return !p.reader.begun })
 	for _, p := range m.parts {
-		if p.reader.begun {
+		if !wanted(p) {
 			continue
 		}
 		asked = append(asked, p)
@@ -202,9 +207,10 @@ func (m *member) fetch() {
 	req := kmsg.NewPtrFetchRequest()
 	req.MaxWaitMillis, req.MinBytes, req.MaxBytes, req.SessionEpoch = 20, 1, 1<<20, -1
 	var readers []*reader
+	wanted := m.from(func(p *part) bool { return p.reader.begun })
 	for _, p := range m.parts {
 		d := p.reader
-		if !d.begun {
+		if !wanted(p) {
 			continue
 		}
 		readers = append(readers, d)

@@ -3,7 +3,6 @@ package sim
 import (
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
 	"math/rand/v2"
 	"slices"
@@ -44,16 +43,14 @@ type Network struct {
 	rand  *rand.Rand
 	conns []*conn
 	next  uint64
-	held  map[pair]bool // between whom nothing moves
+	held  map[way]bool // on which nothing moves
 }
 
-// pair is two sides, in order.
-type pair struct{ a, b string }
-
-func pairOf(a, b string) pair { return pair{min(a, b), max(a, b)} }
+// way is a direction between two sides.
+type way struct{ from, to string }
 
 func newNetwork(w *World) *Network {
-	return &Network{Weather: FairWeather, world: w, rand: w.Rand("network"), held: make(map[pair]bool)}
+	return &Network{Weather: FairWeather, world: w, rand: w.Rand("network"), held: make(map[way]bool)}
 }
 
 // Handler is what one side of a connection does about what comes. It is called in
@@ -77,14 +74,13 @@ type conn struct {
 	broken bool // cut or aborted: nothing arrives any more
 }
 
-func (c *conn) pair() pair { return pairOf(c.ends[0].owner, c.ends[1].owner) }
-
 // End is one side of a connection.
 type End struct {
 	net     *Network
 	conn    *conn
 	far     *End
 	owner   string
+	arrives string // the event of bytes that come here
 	handler Handler
 
 	out       []segment     // under way to the far side, oldest first
@@ -114,6 +110,9 @@ func (n *Network) Connect(a string, ah Handler, b string, bh Handler) (*End, *En
 		c.ends[i] = End{net: n, conn: c, far: &c.ends[1-i], owner: a, handler: ah}
 	}
 	c.ends[1].owner, c.ends[1].handler = b, bh
+	for i := range c.ends {
+		c.ends[i].arrives = "bytes for " + c.ends[i].owner
+	}
 	n.conns = append(n.conns, c)
 	n.world.Note(fmt.Sprintf("connection %d: %s to %s", c.id, a, b))
 	return &c.ends[0], &c.ends[1]
@@ -136,15 +135,30 @@ func (n *Network) Connections(owner string) []*End {
 // and put back before a timeout. Nothing is lost.
 func (n *Network) Hold(a, b string, on bool) {
 	n.world.Note(fmt.Sprintf("hold %s %s %v", a, b, on))
-	between := pairOf(a, b)
-	n.held[between] = on
+	n.hold(on, way{a, b}, way{b, a})
+}
+
+// HoldOneWay does so for the bytes of one side to the other only.
+func (n *Network) HoldOneWay(from, to string, on bool) {
+	n.world.Note(fmt.Sprintf("hold %s to %s %v", from, to, on))
+	n.hold(on, way{from, to})
+}
+
+func (n *Network) hold(on bool, ways ...way) {
+	for _, w := range ways {
+		n.held[w] = on
+	}
 	for _, c := range n.conns {
-		if c.pair() == between {
-			c.ends[0].schedule()
-			c.ends[1].schedule()
+		for i := range c.ends {
+			if e := &c.ends[i]; slices.Contains(ways, way{e.owner, e.far.owner}) {
+				e.schedule()
+			}
 		}
 	}
 }
+
+// Open tells whether a connection could be made between two sides: bytes move both ways.
+func (n *Network) Open(a, b string) bool { return !n.held[way{a, b}] && !n.held[way{b, a}] }
 
 // abortAll breaks all connections of a side that is gone.
 func (n *Network) abortAll(owner string) {
@@ -266,7 +280,7 @@ func (e *End) send(s segment) {
 
 // schedule has the oldest segment arrive in its time.
 func (e *End) schedule() {
-	if e.scheduled || len(e.out) == 0 || e.net.held[e.conn.pair()] {
+	if e.scheduled || len(e.out) == 0 || e.net.held[way{e.owner, e.far.owner}] {
 		return
 	}
 	e.scheduled = true
@@ -278,14 +292,12 @@ func (e *End) schedule() {
 
 // arrive moves the oldest segment to the far side.
 func (e *End) arrive() {
-	if len(e.out) == 0 || e.net.held[e.conn.pair()] {
+	if len(e.out) == 0 || e.net.held[way{e.owner, e.far.owner}] {
 		return
 	}
 	s, far := e.out[0], e.far
 	e.out = e.out[1:]
-	h := fnv.New64a()
-	_, _ = h.Write(s.bytes) // a hash does not fail
-	e.net.world.event("bytes for "+far.owner, e.conn.id, uint64(len(s.bytes)), h.Sum64())
+	e.net.world.event(far.arrives, e.conn.id, uint64(len(s.bytes)), fnv1a(s.bytes))
 	switch {
 	case s.fin:
 		far.finished = true
@@ -295,11 +307,22 @@ func (e *End) arrive() {
 	case far.closed:
 		e.conn.cut(e.net.delay())
 		return
+	case len(far.in) == 0:
+		far.in = s.bytes
 	default:
 		far.in = append(far.in, s.bytes...)
 	}
 	e.schedule()
 	far.offer()
+}
+
+// fnv1a is the hash of hash/fnv, without the garbage that its interface makes: it is asked for each segment.
+func fnv1a(b []byte) uint64 {
+	h := uint64(14695981039346656037)
+	for _, c := range b {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
+	return h
 }
 
 // offer gives the handler what has arrived.

@@ -54,6 +54,14 @@ func (n *Node) Crash() {
 	n.world.Net.abortAll(n.Name)
 }
 
+// Freeze has the process stand still, as SIGSTOP does, or go on. Its clock goes on all
+// the time: alarms that fall due meanwhile fire afterwards.
+func (n *Node) Freeze(on bool) {
+	n.world.Note(fmt.Sprintf("%s stands still: %v", n.Name, on))
+	n.world.run.Freeze(n.sys, on)
+	n.Clock.freeze(on)
+}
+
 // Stopped tells that the System was shut down in order. The next Boot makes another.
 func (n *Node) Stopped() {
 	n.world.Note(n.Name + " has stopped")

@@ -24,12 +24,12 @@ func newOperator(c *client) *operator {
 }
 
 func (o *operator) begin()     {}
-func (o *operator) lost()      { o.busy = false }
+func (o *operator) lost()      { o.busy = o.busy && o.run.ensemble != nil } // what is under way to another broker goes on
 func (o *operator) finish()    { o.finishing, o.asked = true, 0 }
 func (o *operator) done() bool { return o.asked >= len(o.run.groups.groups) }
 
 func (o *operator) connected() {
-	o.busy = false
+	o.lost()
 	connection := o.connection
 	var again func()
 	again = func() {
@@ -44,9 +44,17 @@ func (o *operator) connected() {
 	again()
 }
 
-func (o *operator) request(req kmsg.Request, answer func(kmsg.Response)) {
+// request asks the coordinator of a group; "": whoever there is. It is told where that is.
+func (o *operator) request(group string, req kmsg.Request, answer func(kmsg.Response)) {
+	line := o.client
+	if o.run.ensemble != nil && group != "" {
+		line = o.reach(o.run.coordinator(group))
+	}
+	if line == nil {
+		return
+	}
 	o.busy = true
-	o.ask(req, func(resp kmsg.Response, err error) {
+	line.ask(req, func(resp kmsg.Response, err error) {
 		o.busy = false
 		if err == nil {
 			answer(resp)
@@ -66,6 +74,10 @@ func (o *operator) act() {
 		return
 	}
 	g := o.run.groups.groups[one(o.rand, names...)]
+	if o.plan.Adjusts && chance(o.rand, 15) {
+		o.adjust(g)
+		return
+	}
 	switch o.rand.IntN(8) {
 	case 0:
 		o.delete(g)
@@ -83,7 +95,7 @@ func (o *operator) delete(g *ghostGroup) {
 	req := kmsg.NewPtrDeleteGroupsRequest()
 	req.Groups = []string{g.name}
 	w := g.delete()
-	o.request(req, func(resp kmsg.Response) {
+	o.request(g.name, req, func(resp kmsg.Response) {
 		code := resp.(*kmsg.DeleteGroupsResponse).Groups[0].ErrorCode
 		o.run.allow(o.name, "DeleteGroups", code, append(elsewhere, wire.NoError, wire.NonEmptyGroup, wire.GroupIDNotFound)...)
 		o.became(w, code, wire.NonEmptyGroup, wire.GroupIDNotFound)
@@ -116,7 +128,7 @@ func (o *operator) deleteOffsets(g *ghostGroup) {
 		rt.Partitions = append(rt.Partitions, rp)
 		req.Topics = append(req.Topics, rt)
 		w := g.place(p).begin("", -1, -1)
-		o.request(req, func(resp kmsg.Response) {
+		o.request(g.name, req, func(resp kmsg.Response) {
 			r := resp.(*kmsg.OffsetDeleteResponse)
 			refused := []wire.ErrorCode{wire.NonEmptyGroup, wire.GroupIDNotFound, wire.GroupSubscribedToTopic, wire.UnknownTopicOrPartition}
 			o.run.allow(o.name, "OffsetDelete", r.ErrorCode, append(slices.Concat(elsewhere, refused), wire.NoError)...)
@@ -156,7 +168,7 @@ func (o *operator) fetch(g *ghostGroup, then func()) {
 	}
 	req.Groups = append(req.Groups, rg)
 	sent := o.now()
-	o.request(req, func(resp kmsg.Response) {
+	o.request(g.name, req, func(resp kmsg.Response) {
 		r := resp.(*kmsg.OffsetFetchResponse).Groups[0]
 		if r.ErrorCode != 0 {
 			o.run.allow(o.name, "OffsetFetch", r.ErrorCode, elsewhere...)
@@ -184,13 +196,13 @@ func (o *operator) describe(g *ghostGroup) {
 	case 0:
 		req := kmsg.NewPtrDescribeGroupsRequest()
 		req.Groups = []string{g.name}
-		o.request(req, func(resp kmsg.Response) {
+		o.request(g.name, req, func(resp kmsg.Response) {
 			o.run.allow(o.name, "DescribeGroups", resp.(*kmsg.DescribeGroupsResponse).Groups[0].ErrorCode, append(elsewhere, wire.NoError, wire.GroupIDNotFound)...)
 		})
 	case 1:
 		req := kmsg.NewPtrConsumerGroupDescribeRequest()
 		req.Groups = []string{g.name}
-		o.request(req, func(resp kmsg.Response) {
+		o.request(g.name, req, func(resp kmsg.Response) {
 			r := &resp.(*kmsg.ConsumerGroupDescribeResponse).Groups[0]
 			o.run.allow(o.name, "ConsumerGroupDescribe", r.ErrorCode, append(elsewhere, wire.NoError, wire.GroupIDNotFound)...)
 			if r.AssignmentEpoch > r.Epoch {
@@ -203,7 +215,7 @@ func (o *operator) describe(g *ghostGroup) {
 			}
 		})
 	default:
-		o.request(kmsg.NewPtrListGroupsRequest(), func(resp kmsg.Response) {
+		o.request("", kmsg.NewPtrListGroupsRequest(), func(resp kmsg.Response) {
 			o.run.allow(o.name, "ListGroups", resp.(*kmsg.ListGroupsResponse).ErrorCode, append(elsewhere, wire.NoError)...)
 		})
 	}

@@ -34,6 +34,9 @@ func (p Promise) String() string { return promiseWords[p] }
 type Plan struct {
 	Seed     uint64
 	Promise  Promise
+	Brokers  int           // how many there are; 0 and 1: one, which is alone
+	Voters   int           // how many of several found the cluster; the others join it
+	Early    bool          // several brokers are at work, and have faults, before their cluster is founded
 	Duration time.Duration // of the workload, before everything is healed
 	Settings config.Set    // of the broker
 	Segment  int           // bytes of a segment, at most
@@ -58,6 +61,7 @@ type Expect struct {
 type TopicPlan struct {
 	Name       string
 	Partitions int32
+	Factor     int16 // of replication; 0: 1
 	Configs    config.Set
 }
 
@@ -78,10 +82,11 @@ const (
 	Modern                       // likewise, ConsumerGroupHeartbeat
 	Operator                     // describes and lists groups, fetches and deletes offsets, deletes groups
 	Keyed                        // writes keys to a compacted topic, and reads them
+	Governor                     // changes who votes in the metadata quorum
 )
 
 var clientWords = []string{
-	"idempotent", "plain", "consumer", "admin", "curious", "hostile", "told", "committer", "classic", "modern", "operator", "keyed",
+	"idempotent", "plain", "consumer", "admin", "curious", "hostile", "told", "committer", "classic", "modern", "operator", "keyed", "governor",
 }
 
 // String is the word of the kind in plans.
@@ -105,17 +110,21 @@ type ClientPlan struct {
 	Group     string        // of a member
 	Instance  string        // of a static one
 	Topics    string        // that it reads, with commas
+	Regex     string        // that it subscribes to while it speaks the protocol of KIP-848; "": to Topics
+	Gradual   bool          // a classic member gives up in a rebalance only what somebody else is to read (KIP-429)
+	Adjusts   bool          // an operator changes the configs of groups
 	Session   time.Duration // timeouts of a member; the session of a modern one is the broker's
 	Rebalance time.Duration
 }
 
 // DiskPlan says what the disk is like when nothing is broken.
 type DiskPlan struct {
-	Writeback int  // percent of operations that the kernel accompanies by writing on its own account
-	WholeSync bool // one sync of the whole file system is in order
-	SyncMax   time.Duration
-	Cold      int           // percent of regions that have to be read from the disk first
-	Late      time.Duration // actors that wait for no disk get their turn so much late, at most
+	Writeback  int  // percent of operations that the kernel accompanies by writing on its own account
+	WholeSync  bool // one sync of the whole file system is in order
+	SyncMax    time.Duration
+	Cold       int           // percent of regions that have to be read from the disk first
+	Checkpoint time.Duration // how often the broker writes its durable marks; 0: as usual
+	Late       time.Duration // actors that wait for no disk get their turn so much late, at most
 }
 
 // Stream is a source of choices for one purpose of a seed.

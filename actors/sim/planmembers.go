@@ -37,6 +37,28 @@ func (p *Plan) planMembers(r *rand.Rand) {
 			Number: len(p.Clients), Kind: Operator, Pause: one(r, 100*time.Millisecond, 400*time.Millisecond), Patience: between(r, time.Second, 4*time.Second),
 		})
 	}
+	p.planHabits(stream(p.Seed, "plan/habits"))
+}
+
+// planHabits draws how members subscribe and rebalance, and whether the configs of their groups change. It draws from a stream of its own, so that everything
+// else about a seed stays what it was.
+func (p *Plan) planHabits(r *rand.Rand) {
+	gradual := make(map[string]bool) // a group has one way to rebalance
+	for i := range p.Clients {
+		switch c := &p.Clients[i]; c.Kind {
+		case Classic, Modern:
+			if _, drawn := gradual[c.Group]; !drawn {
+				gradual[c.Group] = chance(r, 50)
+			}
+			c.Gradual = gradual[c.Group]
+			if chance(r, 30) {
+				c.Regex = one(r, "t0", "t[01]", "t.*", "t0|t2")
+			}
+		case Operator:
+			c.Adjusts = chance(r, 60)
+		default:
+		}
+	}
 }
 
 // planCoordinators draws how the broker coordinates, and compacts.
@@ -58,7 +80,7 @@ func (p *Plan) planCoordinators(r *rand.Rand) {
 		set("log.roll.ms", "10", "100")
 		set("log.cleaner.backoff.ms", "15", "100")
 		set("log.cleaner.min.cleanable.ratio", "0", "0.3")
-		set("log.cleaner.delete.retention.ms", "0", "500", "86400000")
+		set(tombstonesStay, "0", "500", "86400000")
 		set("log.cleaner.dedupe.buffer.size", "134217728", "2000")
 	}
 	switch committers := slices.ContainsFunc(p.Clients, func(c ClientPlan) bool { return c.Kind == Committer }); {

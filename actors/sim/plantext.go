@@ -64,6 +64,7 @@ func (p *Plan) String() string {
 	for _, t := range p.Topics {
 		var list pairs
 		list.add("partitions", t.Partitions)
+		list.add("factor", t.Factor)
 		for _, e := range t.Configs {
 			list = append(list, namedValue{e.Name, e.Value})
 		}
@@ -88,6 +89,9 @@ func (f *FaultPlan) String() string {
 }
 
 func (p *Plan) workPairs() (list pairs) {
+	list.add("brokers", p.Brokers)
+	list.add("voters", p.Voters)
+	list.add("early", p.Early)
 	list.add("for", p.Duration)
 	list.add("segment", p.Segment)
 	list.add("zstd", p.Zstd)
@@ -110,6 +114,7 @@ func (d DiskPlan) pairs() (list pairs) {
 	list.add("sync-max", d.SyncMax)
 	list.add("late", d.Late)
 	list.add("cold", d.Cold)
+	list.add("checkpoint", d.Checkpoint)
 	return list
 }
 
@@ -128,6 +133,9 @@ func (c *ClientPlan) pairs() (list pairs) {
 	list.add("group", c.Group)
 	list.add("instance", c.Instance)
 	list.add("topics", c.Topics)
+	list.add("regex", c.Regex)
+	list.add("gradual", c.Gradual)
+	list.add("adjusts", c.Adjusts)
 	list.add("session", c.Session)
 	list.add("rebalance", c.Rebalance)
 	return list
@@ -144,6 +152,7 @@ func (f *FaultPlan) pairs() (list pairs) {
 	list.add("jump", f.Jump)
 	list.add("pause", f.Pause)
 	list.add("seed", f.Seed)
+	list.add("who", f.Who)
 	return list
 }
 
@@ -188,7 +197,7 @@ func (p *Plan) parse(line string) error {
 	case "promise":
 		p.Promise, err = wordIn[Promise](promiseWords, word)
 	case "work":
-		v.read(map[string]any{"for": &p.Duration, "segment": &p.Segment, "zstd": &p.Zstd, "last": &p.Last})
+		v.read(map[string]any{"brokers": &p.Brokers, "voters": &p.Voters, "early": &p.Early, "for": &p.Duration, "segment": &p.Segment, "zstd": &p.Zstd, "last": &p.Last})
 	case "weather":
 		p.Weather = Weather{}
 		v.read(map[string]any{
@@ -196,7 +205,7 @@ func (p *Plan) parse(line string) error {
 			"notice": &p.Weather.NoticeMax,
 		})
 	case "disk":
-		v.read(map[string]any{"writeback": &p.Disk.Writeback, "whole-sync": &p.Disk.WholeSync, "sync-max": &p.Disk.SyncMax, "late": &p.Disk.Late, "cold": &p.Disk.Cold})
+		v.read(map[string]any{"writeback": &p.Disk.Writeback, "whole-sync": &p.Disk.WholeSync, "sync-max": &p.Disk.SyncMax, "late": &p.Disk.Late, "cold": &p.Disk.Cold, "checkpoint": &p.Disk.Checkpoint})
 	case "broker":
 		for _, e := range list {
 			p.Settings = p.Settings.With(e.name, e.value)
@@ -209,7 +218,7 @@ func (p *Plan) parse(line string) error {
 		v.read(map[string]any{
 			"number": &c.Number, "pause": &c.Pause, "patience": &c.Patience, "acks": &c.Acks, "inflight": &c.InFlight, "retry": &c.Retry, "size": &c.Size,
 			"codec": &c.Codec, "sessions": &c.Sessions, "first": &c.First, "ahead": &c.Ahead, "group": &c.Group, "instance": &c.Instance, "topics": &c.Topics,
-			"session": &c.Session, "rebalance": &c.Rebalance,
+			"regex": &c.Regex, "gradual": &c.Gradual, "adjusts": &c.Adjusts, "session": &c.Session, "rebalance": &c.Rebalance,
 		})
 		p.Clients = append(p.Clients, c)
 	case "fault":
@@ -217,7 +226,7 @@ func (p *Plan) parse(line string) error {
 		f.Kind, err = wordIn[FaultKind](faultWords, word)
 		v.read(map[string]any{
 			"number": &f.Number, "at": &f.At, "for": &f.For, "n": &f.N, "before": &f.Before, "rule": &f.Rule, "room": &f.Room, "jump": &f.Jump, "pause": &f.Pause,
-			"seed": &f.Seed,
+			"seed": &f.Seed, "who": &f.Who,
 		})
 		p.Faults = append(p.Faults, f)
 	case "expect":
@@ -233,15 +242,19 @@ func (p *Plan) parse(line string) error {
 func (p *Plan) parseTopic(name string, list pairs) error {
 	t := TopicPlan{Name: name, Partitions: 1}
 	for _, e := range list {
-		if e.name != "partitions" {
+		if e.name != "partitions" && e.name != "factor" {
 			t.Configs = t.Configs.With(e.name, e.value)
 			continue
 		}
-		n, err := strconv.ParseInt(e.value, 10, 32)
+		n, err := strconv.ParseInt(e.value, 10, 16)
 		if err != nil {
 			return err
 		}
-		t.Partitions = int32(n)
+		if e.name == "factor" {
+			t.Factor = int16(n)
+		} else {
+			t.Partitions = int32(n)
+		}
 	}
 	p.Topics = append(p.Topics, t)
 	return nil

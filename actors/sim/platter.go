@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,18 +40,25 @@ func (h *host) checkPlatter() {
 		h.run.fail("small files are whole on the platter", "%v", err)
 		return
 	}
+	slots := h.slots()
 	for _, p := range h.inspection.Partitions() {
 		if !p.Serving || apart(p.Topic) {
 			continue // compaction replaces segments: a batch that is in the cache as it has become need not be on the platter as such
 		}
-		l := &onPlatter{checker: c, p: p, dir: path.Join(dataDir, p.String()), start: starts[replica{p.ID, p.Partition}], mark: marks[replica{p.ID, p.Partition}]}
-		if err := l.check(h.durable(p, l.mark), h.believed(p)); err != nil {
+		l := &onPlatter{
+			checker: c, p: p, dir: dataDir + "/" + p.String(), start: starts[replica{p.ID, p.Partition}], mark: marks[replica{p.ID, p.Partition}], found: &h.found[0],
+		}
+		durable := min(h.durable(&p, l.mark, slots), p.Offsets.End)
+		if durable == 0 {
+			continue // nothing is below it
+		}
+		if err := l.check(durable, h.believed(p)); err != nil {
 			h.run.fail("what counts as durable is on the platter", "%s: %v", p, err)
 			return
 		}
 	}
-	if !h.serving {
-		return // there may be no controller yet
+	if !h.serving || h.id > 0 {
+		return // there may be no controller yet; among several, others may have committed what is not synced here
 	}
 	if err := c.committed(h.inspection.Image().Index()); err != nil {
 		h.run.fail("what counts as durable is on the platter", "%v", err)
@@ -60,42 +66,41 @@ func (h *host) checkPlatter() {
 }
 
 // durable is the offset below which everything has been promised to survive a power cut: to clients, in the log's flushed end, or by the durable mark.
-func (h *host) durable(p broker.PartitionState, mark ident.Offset) ident.Offset {
+func (h *host) durable(p *broker.PartitionState, mark ident.Offset, slots []store.ControlSlot) ident.Offset {
 	if p.Offsets.Flushed > p.Offsets.LogStart { // else it may be the log start, which says nothing
 		mark = max(mark, p.Offsets.Flushed)
 	}
-	if t := h.run.ghost.topics[p.ID]; t != nil && t.stable() && int(p.Partition) < len(t.partitions) {
+	if t := h.run.ghost.topics[p.ID]; h.id == 0 && t != nil && t.stable() && int(p.Partition) < len(t.partitions) {
 		mark = max(mark, t.partitions[p.Partition].durable)
 	}
-	b, err := h.disk.Cache().Read(path.Join(dataDir, "control-block"))
-	if err != nil {
-		return mark // a full disk has none
-	}
-	if block, err := store.ReadControlBlock(b); err == nil && !block.Void {
-		for _, s := range block.Slots {
-			if s.Of(p.ID, p.Partition) {
-				mark = max(mark, s.Flushed)
-			}
+	for i := range slots {
+		if slots[i].Of(p.ID, p.Partition) {
+			mark = max(mark, slots[i].Flushed)
 		}
 	}
 	return mark
 }
 
-// believed lists the batches that the page cache has of a partition, first and last offsets.
-func (h *host) believed(p broker.PartitionState) []batchRead {
-	l := &onPlatter{checker: &checker{disk: h.disk.Cache()}, p: p, dir: path.Join(dataDir, p.String())}
-	if l.identity() != nil {
-		return nil // its directory was renamed: it is being deleted
-	}
-	segments, err := l.segments()
+// slots are those of the control block; none if it is not believed.
+func (h *host) slots() []store.ControlSlot {
+	b, err := h.disk.Cache().Read(dataDir + "/control-block")
 	if err != nil {
+		return nil // a full disk has none
+	}
+	block, err := store.ReadControlBlock(b)
+	if err != nil || block.Void {
 		return nil
 	}
-	var all []batchRead
-	for _, s := range segments {
-		all = append(all, s.batches...)
+	return block.Slots
+}
+
+// believed lists the batches that the page cache has of a partition, first and last offsets.
+func (h *host) believed(p broker.PartitionState) []batchRead {
+	l := &onPlatter{checker: &checker{disk: h.disk.Cache()}, p: p, dir: dataDir + "/" + p.String(), found: &h.found[1]}
+	if l.identity() != nil || l.segments() != nil {
+		return nil // its directory was renamed: it is being deleted
 	}
-	return all
+	return l.found.batches
 }
 
 // replica names a partition of one topic, not of whatever has its name.
@@ -111,30 +116,38 @@ type onPlatter struct {
 	dir   string
 	start ident.Offset // durable log start
 	mark  ident.Offset // durable mark in the checkpoint
+	found *found
+}
+
+// found is what segments were read. It is used again and again: there are many looks.
+type found struct {
+	bases   []ident.Offset
+	batches []batchRead
+	there   map[ident.Offset]batchRead // by base, the last of a base
 }
 
 // check finds what is missing below the offset durable. cached is what there is in the page cache: what is not even there was lost before, or never was.
 func (l *onPlatter) check(durable ident.Offset, cached []batchRead) error {
-	durable = min(durable, l.p.Offsets.End)
 	cached = slices.DeleteFunc(cached, func(b batchRead) bool { return b.base >= durable || b.last < max(l.start, l.p.Offsets.LogStart) })
 	if len(cached) == 0 {
 		return nil
 	}
-	segments, err := l.segments()
-	if err = errors.Join(l.identity(), err); err != nil {
+	if err := errors.Join(l.identity(), l.segments()); err != nil {
 		return fmt.Errorf("everything below %d counts as durable: %w", durable, err)
 	}
-	if len(segments) > 0 && segments[0].base > l.start {
-		return fmt.Errorf("the first segment begins at %d, above the durable log start %d", segments[0].base, l.start)
+	f := l.found
+	if len(f.bases) > 0 && f.bases[0] > l.start {
+		return fmt.Errorf("the first segment begins at %d, above the durable log start %d", f.bases[0], l.start)
 	}
-	there := make(map[ident.Offset]batchRead)
-	for _, s := range segments {
-		for _, b := range s.batches {
-			there[b.base] = b
-		}
+	if f.there == nil {
+		f.there = make(map[ident.Offset]batchRead)
+	}
+	clear(f.there)
+	for _, b := range f.batches {
+		f.there[b.base] = b
 	}
 	for _, b := range cached {
-		if there[b.base].last != b.last || there[b.base].crc != b.crc {
+		if found := f.there[b.base]; found.last != b.last || found.crc != b.crc {
 			return fmt.Errorf("everything below %d counts as durable, and the batch of offsets %d to %d is not (log start %d, flushed to %d, durable mark in the checkpoint %d)",
 				durable, b.base, b.last, l.p.Offsets.LogStart, l.p.Offsets.Flushed, l.mark)
 		}
@@ -143,54 +156,47 @@ func (l *onPlatter) check(durable ident.Offset, cached []batchRead) error {
 	if err != nil || len(epochs) == 0 {
 		return nil //nolint:nilerr // noise, or not there yet: the epochs are taken from the batches
 	}
-	for _, s := range segments {
-		s.batches = slices.DeleteFunc(s.batches, func(b batchRead) bool { return b.last >= l.mark })
-		if err := agree(epochs, s, l.start); err != nil {
-			return fmt.Errorf("below the durable mark %d: %w", l.mark, err)
-		}
+	f.batches = slices.DeleteFunc(f.batches, func(b batchRead) bool { return b.last >= l.mark })
+	if err := agree(epochs, f.batches, l.start); err != nil {
+		return fmt.Errorf("below the durable mark %d: %w", l.mark, err)
 	}
 	return nil
 }
 
 // identity verifies that the directory is of the topic.
 func (l *onPlatter) identity() error {
-	meta, err := l.read(path.Join(l.dir, "partition.metadata"))
+	meta, err := l.read(l.dir + "/partition.metadata")
 	if err == nil && !bytes.Contains(meta, []byte(l.p.ID.String())) {
 		err = fmt.Errorf("the identity of %s is %q, not that of topic %s", l.dir, meta, l.p.ID)
 	}
 	return err
 }
 
-// segments reads the segments as far as they are sound.
-func (l *onPlatter) segments() ([]*segmentRead, error) {
-	names, err := l.disk.List(l.dir)
+// segments finds the segments, and reads them as far as they are sound.
+func (l *onPlatter) segments() error {
+	f := l.found
+	f.bases, f.batches = f.bases[:0], f.batches[:0]
+	files, err := l.disk.Files(l.dir, ".log")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var out []*segmentRead
-	for _, n := range names {
-		digits, ok := strings.CutSuffix(n.Name, ".log")
-		base, err := strconv.ParseInt(digits, 10, 64)
-		if !ok || err != nil {
+	for _, file := range files {
+		base, err := strconv.ParseInt(strings.TrimSuffix(file.Name, ".log"), 10, 64)
+		if err != nil {
 			continue
 		}
-		b, err := l.read(path.Join(l.dir, n.Name))
-		if err != nil {
-			return nil, err
-		}
-		s := &segmentRead{base: ident.Offset(base)}
-		next := s.base
-		for len(b) > 0 {
+		f.bases = append(f.bases, ident.Offset(base))
+		next := ident.Offset(base)
+		for b := file.Bytes; len(b) > 0; {
 			v, more, err := record.Split(b)
 			if err != nil || v.VerifyCRC() != nil || v.BaseOffset() < next {
 				break // a checksum does not cover the base offset, which may be in a sector that was not written
 			}
-			s.batches = append(s.batches, batchRead{base: v.BaseOffset(), last: v.LastOffset(), epoch: v.LeaderEpoch(), crc: v.CRC()})
+			f.batches = append(f.batches, batchRead{base: v.BaseOffset(), last: v.LastOffset(), epoch: v.LeaderEpoch(), crc: v.CRC()})
 			b, next = more, v.NextOffset()
 		}
-		out = append(out, s)
 	}
-	return out, nil
+	return nil
 }
 
 // checkpoints reads log starts and durable marks.
@@ -204,7 +210,7 @@ func (c *checker) checkpoints() (starts, marks map[replica]ident.Offset, err err
 
 // checkpoint reads the sealed copy of one, which is believed first and names topics by their ids.
 func (c *checker) checkpoint(name string) (map[replica]ident.Offset, error) {
-	b, err := c.read(path.Join(dataDir, name+".sealed"))
+	b, err := c.read(dataDir + "/" + name + ".sealed")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/troupe-broker/troupe/actors/broker"
 	"github.com/troupe-broker/troupe/actors/runtime"
 )
 
@@ -18,12 +17,22 @@ const stalledMax = 30 * time.Second
 type port struct {
 	host   *host
 	end    *End
-	link   *broker.Link // nil: refused
+	link   carried // nil: refused
 	client *client
 	stall  runtime.Alarm
 	lose   bool // break the connection instead of writing
 	allow  int  // not 0: close the connection when so many bytes are written
 	over   bool
+}
+
+// carried is the broker's hold on a connection, be it of a client or of another broker.
+type carried interface {
+	Receive(b []byte) (int, error)
+	Waits() bool
+	Takes() bool
+	Writable()
+	Stalled()
+	End(reason error)
 }
 
 // errRefused is what connecting to a broker says that does not listen.
@@ -37,8 +46,7 @@ func (h *host) dial(c *client) (*End, error) {
 	p := &port{host: h, client: c}
 	near, far := h.run.world.Net.Connect(c.name, c, h.node.Name, p)
 	p.end = far
-	link, err := h.broker.Connect(p, netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(1 + c.plan.Number)}), uint16(1024+h.dials%60_000)))
-	h.dials++
+	link, err := h.broker.Connect(p, h.source(byte(c.plan.Number)))
 	if err != nil {
 		near.Abort()
 		return nil, err
@@ -48,8 +56,17 @@ func (h *host) dial(c *client) (*End, error) {
 	return near, nil
 }
 
+// source is an address that a connection comes from.
+func (h *host) source(number byte) netip.AddrPort {
+	h.dials++
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, 1 + number}), uint16(1024+(h.dials-1)%60_000))
+}
+
 // Receive implements Handler.
 func (p *port) Receive(b []byte) int {
+	if p.host.frozen {
+		return 0 // it stays in the buffer of the kernel
+	}
 	n, err := p.link.Receive(b)
 	if err != nil {
 		p.over = true // the session closes the connection when it has answered what it understood
@@ -66,7 +83,7 @@ func (p *port) poll() {
 		if _, err := p.link.Receive(nil); err != nil {
 			p.over = true
 		}
-	case p.link.Takes():
+	case len(p.end.in) > 0 && p.link.Takes():
 		p.end.Resume()
 	}
 }
@@ -82,6 +99,9 @@ func (p *port) Writable() {
 // Closed implements Handler.
 func (p *port) Closed(err error) {
 	p.over = true
+	if p.link == nil {
+		return
+	}
 	if errors.Is(err, ErrReset) {
 		err = io.EOF
 	}

@@ -35,6 +35,7 @@ type lane struct {
 	queue    []*batch // not acknowledged, in order
 	held     bool     // something failed: nothing is sent before all that is in flight is back
 	gone     bool     // the topic was deleted
+	leader   ident.BrokerID
 	acks     int
 	newest   *batch // the last that was made
 }
@@ -84,7 +85,19 @@ func (p *producer) look() {
 				p.laneOf(t, int32(n)).gone = false
 			}
 		}
+		leaders := leadersOf(resp.(*kmsg.MetadataResponse))
+		for _, l := range p.lanes {
+			l.leader = leaders.of(l.topic, l.number)
+		}
 	})
+}
+
+// lineTo is the connection on which a lane's batches go; nil: there is none now.
+func (p *producer) lineTo(l *lane) *client {
+	if p.run.ensemble == nil {
+		return p.client
+	}
+	return p.reach(l.leader)
 }
 
 func (p *producer) laneOf(t *ghostTopic, number int32) *lane {
@@ -134,8 +147,10 @@ func (p *producer) act() {
 	if p.requests >= p.plan.InFlight || p.finishing && p.done() {
 		return
 	}
-	if batches := p.pick(); len(batches) > 0 {
-		p.send(batches)
+	if batches, line := p.pick(); len(batches) > 0 {
+		p.send(batches, line)
+	} else if p.run.ensemble != nil {
+		p.look() // who leads may be another by now
 	}
 }
 
@@ -163,20 +178,23 @@ func (p *producer) number() {
 	})
 }
 
-// pick chooses what the next request carries: for some lanes their next batch, that of an earlier try or a new one.
-func (p *producer) pick() []*batch {
-	var out []*batch
+// pick chooses what the next request carries: for some lanes with one leader their next batch, that of an earlier try or a new one.
+func (p *producer) pick() (out []*batch, line *client) {
 	want := 1 + p.rand.IntN(3)
 	for _, i := range p.rand.Perm(len(p.lanes)) {
 		l := p.lanes[i]
 		if l.gone || l.held || len(out) == want {
 			continue
 		}
+		to := p.lineTo(l)
+		if to == nil || line != nil && to != line {
+			continue
+		}
 		if b := p.next(l); b != nil {
-			out = append(out, b)
+			out, line = append(out, b), to
 		}
 	}
-	return out
+	return out, line
 }
 
 // next is the next batch of a lane to be sent; nil when there is none.
@@ -189,7 +207,7 @@ func (p *producer) next(l *lane) *batch {
 	if p.finishing || len(l.queue) >= 5 {
 		return nil
 	}
-	if p.plan.First != 0 && l.acks == 0 && len(l.queue) > 0 {
+	if (p.plan.First != 0 || p.run.ensemble != nil) && l.acks == 0 && len(l.queue) > 0 {
 		return nil // an unknown producer's batch is taken whatever its sequence is, so the first has to be there before the second
 	}
 	size := 1 + p.rand.IntN(p.plan.Size)
@@ -215,7 +233,7 @@ func (p *producer) next(l *lane) *batch {
 }
 
 // send sends one batch for each of some partitions.
-func (p *producer) send(batches []*batch) {
+func (p *producer) send(batches []*batch, line *client) {
 	req := kmsg.NewPtrProduceRequest()
 	req.Acks, req.TimeoutMillis = p.plan.Acks, int32(between(p.rand, 20*time.Millisecond, 3*time.Second)/time.Millisecond)
 	lanes := make(map[*batch]*lane)
@@ -229,16 +247,17 @@ func (p *producer) send(batches []*batch) {
 		t.Partitions = append(t.Partitions, part)
 		req.Topics = append(req.Topics, t)
 		if b.attempts++; b.attempts == 1 {
-			b.first, b.lives = p.now(), p.run.host.lives
+			b.first, b.lives = p.now(), p.run.lives()
 		}
-		b.inFlight, b.connection = true, p.connection
+		b.inFlight, b.connection = true, line.connection
 	}
 	if p.plan.Acks == 0 {
-		p.silent(req)
+		line.silent(req)
 		return
 	}
 	p.requests++
-	p.ask(req, func(resp kmsg.Response, err error) {
+	sent := p.now()
+	line.ask(req, func(resp kmsg.Response, err error) {
 		p.requests--
 		for _, b := range batches {
 			b.inFlight = false
@@ -248,6 +267,7 @@ func (p *producer) send(batches []*batch) {
 				p.failed(lanes[b], b, wire.NetworkException)
 			}
 		} else {
+			p.run.ensemble.produced(line.to, req.Acks, sent, resp.(*kmsg.ProduceResponse))
 			p.answeredProduce(resp.(*kmsg.ProduceResponse), batches, lanes)
 		}
 		for _, b := range batches {
@@ -321,11 +341,14 @@ func (p *producer) succeeded(l *lane, b *batch, base ident.Offset) {
 // failed decides what follows an error.
 func (p *producer) failed(l *lane, b *batch, code wire.ErrorCode) {
 	l.held = true
+	if p.run.ensemble != nil {
+		p.look()
+	}
 	switch code {
 	case wire.NetworkException, wire.RequestTimedOut, wire.NotLeaderOrFollower, wire.KafkaStorageError, wire.NotEnoughReplicas, wire.NotEnoughReplicasAfterAppend, wire.LeaderNotAvailable:
 		p.again(l, b)
 	case wire.UnknownTopicOrPartition, wire.UnknownTopicID:
-		if l.topic.stable() && b.lives == p.run.host.lives {
+		if l.topic.stable() && b.lives == p.run.lives() {
 			p.run.counted("produce to an unknown topic")
 		}
 		p.look()
@@ -362,7 +385,7 @@ func (p *producer) outOfOrder(l *lane, b *batch, code wire.ErrorCode) {
 	if len(l.queue) > 0 && l.queue[0] != b && code == wire.OutOfOrderSequenceNumber {
 		return
 	}
-	older := b.next != nil && b.next.attempts > 0 && b.next.lives != p.run.host.lives
+	older := b.next != nil && b.next.attempts > 0 && (b.next.lives != p.run.lives() || p.run.ensemble != nil)
 	if !older && l.topic.stable() && !p.run.forgets && !p.run.ghost.reborn(b.topic) {
 		p.run.fail("sequences are remembered", "%s: batch %d, producer %d sequence %d, is the next one for %s-%d, and is answered %v", p.name, b.id, b.pid, b.sequence, b.topic, b.partition, code)
 		return

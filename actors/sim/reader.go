@@ -134,7 +134,8 @@ func (d *reader) ordered(b *batch, base ident.Offset) {
 	if b.idempotent {
 		key := producerKey{b.pid, b.epoch}
 		end, known := d.sequences[key]
-		if !known && d.from == 0 && b.sequence != b.client.plan.First && !d.run.forgets && !d.run.ghost.reborn(b.topic) {
+		// A broker that knows nothing of a producer takes any sequence from it, as Kafka's: the first batches may have been refused.
+		if !known && d.from == 0 && b.sequence != b.client.plan.First && !d.run.gaps[key] && !d.run.forgets && !d.run.ghost.reborn(b.topic) {
 			d.run.fail("sequences are contiguous", "%s-%d at %d: producer %d begins with sequence %d", d.topic.name, d.partition, base, b.pid, b.sequence)
 		}
 		if known && ident.Sequence(b.sequence) != end.next {
@@ -167,6 +168,31 @@ func timesOf(v record.View) []ident.Millis {
 	return out
 }
 
+// leaders are who leads what, by an answer.
+type leaders map[ident.TopicID][]ident.BrokerID
+
+func leadersOf(m *kmsg.MetadataResponse) leaders {
+	all := make(leaders)
+	for i := range m.Topics {
+		t := &m.Topics[i]
+		list := make([]ident.BrokerID, len(t.Partitions))
+		for _, p := range t.Partitions {
+			if int(p.Partition) < len(list) {
+				list[p.Partition] = ident.BrokerID(p.Leader)
+			}
+		}
+		all[ident.TopicID(t.TopicID)] = list
+	}
+	return all
+}
+
+func (l leaders) of(t *ghostTopic, n int32) ident.BrokerID {
+	if list := l[t.id]; int(n) < len(list) {
+		return list[n]
+	}
+	return ident.NoBroker
+}
+
 // topicsOf lists the topics of an answer to a request for all topics, and holds it against what was promised.
 func (r *run) topicsOf(m *kmsg.MetadataResponse, sent ident.Instant) []*ghostTopic {
 	var out []*ghostTopic
@@ -177,7 +203,7 @@ func (r *run) topicsOf(m *kmsg.MetadataResponse, sent ident.Instant) []*ghostTop
 			continue
 		}
 		t := r.ghost.topic(*mt.Topic, ident.TopicID(mt.TopicID))
-		if t.deleted != 0 && sent >= t.deleted {
+		if t.deleted != 0 && sent >= t.deleted && r.ensemble == nil {
 			r.fail("deleted topics stay deleted", "topic %s (%s) is listed", t.name, t.id)
 			return nil
 		}
@@ -186,6 +212,9 @@ func (r *run) topicsOf(m *kmsg.MetadataResponse, sent ident.Instant) []*ghostTop
 		}
 		listed[t] = len(mt.Partitions)
 		out = append(out, t)
+	}
+	if r.ensemble != nil {
+		return out // who has been asked may not have heard yet
 	}
 	for _, t := range r.ghost.all() {
 		if t.stable() && t.promisedAt <= sent && listed[t] < t.promised {

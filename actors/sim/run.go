@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +19,7 @@ import (
 type Options struct {
 	// Trace, when set, is told every event.
 	Trace func(event string)
-	// Log gets the log lines of the broker. The zero Logger is silent.
+	// Log gets the log lines of the brokers. The zero Logger is silent.
 	Log zerolog.Logger
 }
 
@@ -49,17 +50,20 @@ func (v *ViolationError) Error() string {
 
 // run is one run of one plan.
 type run struct {
-	plan    *Plan
-	world   *World
-	host    *host
-	ghost   *ghost
-	groups  *ghostGroups
-	clients []*client
-	log     zerolog.Logger
+	plan     *Plan
+	world    *World
+	host     *host     // the first, or the only one
+	hosts    []*host   // all
+	ensemble *ensemble // what is looked at when there are several; nil: there is one
+	ghost    *ghost
+	groups   *ghostGroups
+	clients  []*client
+	log      zerolog.Logger
 
 	batches   uint64
 	sent      map[uint64]*batch
 	pids      map[int64]bool
+	gaps      map[producerKey]bool // producers whose batches of a wrong time were refused for good
 	acks      int
 	counts    map[string]int
 	healed    bool
@@ -73,7 +77,7 @@ const storyMax = 400
 
 // Run carries out a plan.
 func Run(p *Plan, o Options) *Outcome {
-	r := &run{plan: p, world: NewWorld(p.Seed), log: o.Log, sent: make(map[uint64]*batch), pids: make(map[int64]bool), counts: make(map[string]int)}
+	r := &run{plan: p, world: NewWorld(p.Seed), log: o.Log, sent: make(map[uint64]*batch), pids: make(map[int64]bool), gaps: make(map[producerKey]bool), counts: make(map[string]int)}
 	if o.Log.GetLevel() == zerolog.TraceLevel {
 		r.log = zerolog.New(io.Discard).Level(zerolog.Disabled)
 	}
@@ -81,12 +85,49 @@ func Run(p *Plan, o Options) *Outcome {
 	r.world.Net.Weather = p.Weather
 	r.ghost = newGhost(r)
 	r.groups = newGhostGroups(r)
-	r.host = newHost(r)
-	r.live()
+	defer r.build()()
+	if r.ensemble == nil {
+		r.live()
+	} else {
+		r.liveTogether()
+	}
 	return &Outcome{
-		Plan: p, Hash: r.world.Hash(), Steps: r.world.Steps(), Took: time.Duration(r.world.Now()), Lives: r.host.lives, Acks: r.acks,
+		Plan: p, Hash: r.world.Hash(), Steps: r.world.Steps(), Took: time.Duration(r.world.Now()), Lives: r.lives(), Acks: r.acks,
 		Counts: r.counts, Failure: r.violation, Story: r.story,
 	}
+}
+
+// build makes the machines. What it returns ends what is only for this run.
+func (r *run) build() func() {
+	over := func() {}
+	if n := r.plan.Brokers; n > 1 {
+		over = pinRaft(r.world.Entropy("raft"))
+		for i := range n {
+			r.hosts = append(r.hosts, newHost(r, i+1))
+		}
+		r.ensemble = newEnsemble(r)
+	} else {
+		r.hosts = append(r.hosts, newHost(r, 0))
+	}
+	r.host = r.hosts[0]
+	r.delays()
+	return over
+}
+
+// pinRaft has Raft draw the times of its elections from the seed. It takes them from the reader of crypto/rand, and from nowhere else, and nobody else in a
+// simulated broker takes anything from there. testing/cryptotest would pin it too, for the whole process, the library of actors included, which draws names.
+func pinRaft(from io.Reader) (over func()) {
+	before := rand.Reader
+	rand.Reader = from
+	return func() { rand.Reader = before }
+}
+
+// lives is how often processes of brokers were started.
+func (r *run) lives() (n int) {
+	for _, h := range r.hosts {
+		n += h.lives
+	}
+	return n
 }
 
 // tell makes something that happened part of the story, and of the hash.
@@ -125,6 +166,7 @@ func (r *run) refusedForGood(who string, b *batch, code wire.ErrorCode) {
 	}
 	b.refused = true
 	if code == wire.InvalidTimestamp && slices.ContainsFunc(r.plan.Faults, func(f FaultPlan) bool { return f.Kind == WallJump }) {
+		r.gaps[producerKey{b.pid, b.epoch}] = true
 		return // the broker's clock is wrong by hours
 	}
 	r.fail("good batches are taken", "%s: batch %d is refused: %v", who, b.id, code)
@@ -167,6 +209,24 @@ const (
 // the last restart.
 func (r *run) live() {
 	r.host.start()
+	r.work()
+	r.heal()
+	r.finish(Admin, Told)
+	r.finish(Idempotent, Plain, Curious, Hostile, Committer, Operator, Keyed)
+	r.finish(Consumer)
+	r.finish(Classic, Modern)
+	r.verify(1)
+	r.leave()
+	r.rest()
+	r.restart()
+	r.verify(2)
+	r.leave()
+	r.rest()
+	r.inspectDisks()
+}
+
+// work lets the clients work and the faults happen.
+func (r *run) work() {
 	for _, p := range r.plan.Clients {
 		c := newClient(r, p)
 		r.clients = append(r.clients, c)
@@ -176,36 +236,25 @@ func (r *run) live() {
 		r.schedule(&r.plan.Faults[i])
 	}
 	r.until("work", r.plan.Duration, nil)
-	r.heal()
-	finish := func(kinds ...ClientKind) {
-		var left []*client
-		for _, c := range r.clients {
-			if slices.Contains(kinds, c.plan.Kind) {
-				c.script.finish()
-				left = append(left, c)
-			}
-		}
-		r.until("finishing", finishMax, func() bool {
-			return !slices.ContainsFunc(left, func(c *client) bool { return !c.script.done() })
-		})
-		for _, c := range left {
-			if r.violation != nil && !c.script.done() {
-				r.tell("%s is not done%s", c.name, stateOf(c.script))
-			}
+}
+
+// finish has the clients of some kinds bring to an end what they have begun.
+func (r *run) finish(kinds ...ClientKind) {
+	var left []*client
+	for _, c := range r.clients {
+		if slices.Contains(kinds, c.plan.Kind) {
+			c.script.finish()
+			left = append(left, c)
 		}
 	}
-	finish(Admin, Told)
-	finish(Idempotent, Plain, Curious, Hostile, Committer, Operator, Keyed)
-	finish(Consumer)
-	finish(Classic, Modern)
-	r.verify(1)
-	r.leave()
-	r.rest()
-	r.restart()
-	r.verify(2)
-	r.leave()
-	r.rest()
-	r.inspectDisk()
+	r.until("finishing", finishMax, func() bool {
+		return !slices.ContainsFunc(left, func(c *client) bool { return !c.script.done() })
+	})
+	for _, c := range left {
+		if r.violation != nil && !c.script.done() {
+			r.tell("%s is not done%s", c.name, stateOf(c.script))
+		}
+	}
 }
 
 // until steps until done says so, or for the whole of limit when there is no done. Not being done in time is a
@@ -234,8 +283,10 @@ func (r *run) step() {
 		r.fail("no actor fails", "%v%s", err, stack)
 		return
 	}
-	if err := r.host.step(); err != nil {
-		r.fail("the machines are sound", "%v", err)
+	for _, h := range r.hosts {
+		if err := h.step(); err != nil {
+			r.fail("the machines are sound", "%s: %v", h, err)
+		}
 	}
 	if blames := r.world.run.Blames(); len(blames) > 0 {
 		r.fail("no actor fails", "%v\n%s", blames[0], blames[0].Stack)
@@ -270,12 +321,16 @@ func (r *run) leave() {
 	for _, c := range r.clients {
 		c.leave()
 	}
-	r.until("hanging up", time.Minute, func() bool {
-		u := r.host.inspection.Usage()
-		return u.Connections == 0 && u.CreditBytes == 0 && u.CreditWaiting == 0 && !u.SlotBusy && u.Parked == 0
-	})
-	if r.violation != nil && r.host.inspection != nil {
-		r.fail("hanging up", "left: %+v", r.host.inspection.Usage())
-		r.violation.Detail += fmt.Sprintf("; left: %+v", r.host.inspection.Usage())
+	r.until("hanging up", time.Minute, func() bool { return !slices.ContainsFunc(r.hosts, (*host).used) })
+	for _, h := range r.hosts {
+		if r.violation != nil && h.inspection != nil {
+			r.violation.Detail += fmt.Sprintf("; left at %s: %+v", h, h.inspection.Usage())
+		}
 	}
+}
+
+// used tells whether clients take anything of a broker. What followers wait for stays.
+func (h *host) used() bool {
+	u := h.inspection.Usage()
+	return u.Connections > 0 || u.CreditBytes > 0 || u.CreditWaiting > 0 || u.SlotBusy || u.Parked > 0 && h.id == 0
 }

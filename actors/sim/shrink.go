@@ -47,10 +47,10 @@ func (s *shrinker) try(change func(*Plan)) bool {
 func (s *shrinker) round() bool {
 	helped := halve(s, func(p *Plan) *[]FaultPlan { return &p.Faults }, 0)
 	helped = halve(s, func(p *Plan) *[]ClientPlan { return &p.Clients }, 1) || helped // the first one creates the topics
-	for s.best.Duration > 50*time.Millisecond && s.try(func(p *Plan) { p.Duration /= 2 }) {
+	helped = halve(s, func(p *Plan) *[]TopicPlan { return &p.Topics }, 1) || helped
+	for s.best.Duration > 50*time.Millisecond && s.try(func(p *Plan) { p.Duration /= 2 }) { // after those: the less time, the more hangs on when things are done
 		helped = true
 	}
-	helped = halve(s, func(p *Plan) *[]TopicPlan { return &p.Topics }, 1) || helped
 	for i := range s.best.Topics {
 		if s.best.Topics[i].Partitions > 1 {
 			helped = s.try(func(p *Plan) { p.Topics[i].Partitions = 1 }) || helped
@@ -103,8 +103,8 @@ func halve[T any](s *shrinker, list func(*Plan) *[]T, keep int) (helped bool) {
 	return helped
 }
 
-// needed are settings without which there is no broker, or no promise.
-var needed = []string{"log.dir", "listeners", "metrics.listen", "write.caching"}
+// needed are settings without which there is no broker, or no promise, or no memory: a segment of the default size is mapped whole.
+var needed = []string{"log.dir", "listeners", "metrics.listen", "write.caching", "log.segment.bytes", "offsets.topic.segment.bytes"}
 
 // settings takes settings out.
 func (s *shrinker) settings(set func(*Plan) *config.Set) (helped bool) {

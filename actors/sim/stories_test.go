@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,20 @@ import (
 
 var planFlag = flag.String("plan", "", "run the plan in this file, and print its story")
 
+// readPlan reads the plan in a file.
+func readPlan(t *testing.T, name string) *sim.Plan {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := sim.ParsePlan(string(b))
+	if err != nil {
+		t.Fatal(fmt.Errorf("%s: %w", name, err))
+	}
+	return p
+}
+
 // TestStories plays the plans in testdata/stories: interleavings that the design has an answer to, each small enough to be
 // read. A story holds when no invariant breaks and everything that it expects was seen, so that it is known to have
 // happened.
@@ -31,14 +46,7 @@ func TestStories(t *testing.T) {
 	}
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txt"), func(t *testing.T) {
-			b, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := sim.ParsePlan(string(b))
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := readPlan(t, name)
 			out, log := runLogged(p)
 			told := strings.Join(out.Story, "\n")
 			if *planFlag != "" {

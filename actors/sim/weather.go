@@ -20,21 +20,28 @@ func (r *run) schedule(f *FaultPlan) {
 // strike lets a fault happen.
 func (r *run) strike(f *FaultPlan) {
 	h := r.host
+	if r.ensemble != nil {
+		if h = r.aimed(f); h == nil {
+			r.tell("f%d hits nobody", f.Number)
+			return
+		}
+		r.tell("it hits %s", h)
+	}
 	alive := h.node.Running() != nil
 	switch f.Kind {
 	case Kill, Power, CleanStop:
 		if f.Before != "" {
 			op, glob, _ := strings.Cut(f.Before, " ")
-			h.countdowns = append(h.countdowns, &countdown{n: f.N, op: op, glob: glob, fire: func() { r.end(f.Kind, f) }})
+			h.countdowns = append(h.countdowns, &countdown{n: f.N, op: op, glob: glob, fire: func() { h.end(f.Kind, f) }})
 		} else if alive {
-			r.end(f.Kind, f)
+			h.end(f.Kind, f)
 		}
 	case KillAt:
-		h.countdowns = append(h.countdowns, &countdown{n: f.N, fire: func() { r.end(Kill, f) }})
+		h.countdowns = append(h.countdowns, &countdown{n: f.N, fire: func() { h.end(Kill, f) }})
 	case PowerAt:
-		h.countdowns = append(h.countdowns, &countdown{n: f.N, fire: func() { r.end(Power, f) }})
+		h.countdowns = append(h.countdowns, &countdown{n: f.N, fire: func() { h.end(Power, f) }})
 	case PowerAtSync:
-		h.countdowns = append(h.countdowns, &countdown{n: f.N, syncs: true, fire: func() { r.end(Power, f) }})
+		h.countdowns = append(h.countdowns, &countdown{n: f.N, syncs: true, fire: func() { h.end(Power, f) }})
 	case BrokenDisk:
 		name := fmt.Sprint(f.Number)
 		h.breakDisk(name, f.Rule)
@@ -62,6 +69,10 @@ func (r *run) strike(f *FaultPlan) {
 		r.world.Net.Hold(c.name, h.node.Name, true)
 		r.lasts(f, func() { r.world.Net.Hold(c.name, h.node.Name, false) })
 	case WallJump:
+		if h.id > 0 {
+			h.node.Clock.Jump(f.Jump)
+			return
+		}
 		r.groups.jumped(func() { h.node.Clock.Jump(f.Jump) })
 	case Noise:
 		h.noise = f.Seed | 1
@@ -73,6 +84,8 @@ func (r *run) strike(f *FaultPlan) {
 				m.struck(f)
 			}
 		}
+	default:
+		r.strikeTogether(h, f)
 	}
 }
 
@@ -85,17 +98,17 @@ func (r *run) lasts(f *FaultPlan, end func()) {
 }
 
 // end ends the process in one of the ways, and starts it again.
-func (r *run) end(how FaultKind, f *FaultPlan) {
+func (h *host) end(how FaultKind, f *FaultPlan) {
 	switch how {
 	case Power:
-		r.host.power(f.Seed)
+		h.power(f.Seed)
 	case CleanStop:
-		r.host.stop(func(error) { r.host.again(f.Pause) })
+		h.stop(func(error) { h.again(f.Pause) })
 		return
 	default:
-		r.host.kill()
+		h.kill()
 	}
-	r.host.again(f.Pause)
+	h.again(f.Pause)
 }
 
 // restart ends the broker in a way drawn from the seed and starts it again.
