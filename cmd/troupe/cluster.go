@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -17,8 +19,8 @@ import (
 )
 
 func newCluster(s *session) *cobra.Command {
-	cmd := &cobra.Command{Use: "cluster", Short: "Show a cluster, and release a directory from a promise to found one"}
-	cmd.AddCommand(newClusterStatus(s), newForgetBootstrap(s))
+	cmd := &cobra.Command{Use: "cluster", Short: "Show a cluster, balance it, and release a directory from a promise to found one"}
+	cmd.AddCommand(newClusterStatus(s), newBalance(s), newForgetBootstrap(s), newVoters(s))
 	return cmd
 }
 
@@ -28,8 +30,19 @@ type clusterStatus struct {
 	Controller int32         `json:"controller"`       // broker
 	Epoch      int32         `json:"controller_epoch"` // Raft's term
 	Committed  int64         `json:"metadata_offset"`  // newest committed entry of the metadata log
+	Features   []featureRow  `json:"features"`         // that are finalised
 	Brokers    []brokerRow   `json:"brokers"`
 	Partitions partitionsRow `json:"partitions"`
+
+	// Trouble says why the quorum is not known: nobody who was asked reaches a controller. Roles and offsets are left out then.
+	Trouble string `json:"trouble,omitempty"`
+}
+
+// featureRow is one finalised feature. What brokers say to each other is gated by troupe.peer.version; the newest is what the broker that was asked serves.
+type featureRow struct {
+	Name   string `json:"name"`
+	Level  int16  `json:"level"`
+	Newest int16  `json:"newest"`
 }
 
 type brokerRow struct {
@@ -38,7 +51,7 @@ type brokerRow struct {
 	Port     int32  `json:"port,omitempty"`
 	Rack     string `json:"rack,omitempty"`
 	State    string `json:"state"` // serving, fenced or unregistered
-	Role     string `json:"role"`  // controller, voter or observer
+	Role     string `json:"role"`  // controller, voter, observer, or voter lost: an observer that a voter was before it got another directory
 	Metadata int64  `json:"metadata_offset"`
 	Leads    int    `json:"leads"` // partitions
 }
@@ -57,44 +70,56 @@ func newClusterStatus(s *session) *cobra.Command {
 		Short:   "Show brokers, the metadata quorum and partitions in need",
 		Example: "  troupe cluster status\n  troupe cluster status --bootstrap 10.0.0.11:9092 -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := s.dial(cmd.Context(), timeout)
-			if err != nil {
-				return err
-			}
-			defer client.Close()
-			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
-			defer cancel()
-			status, err := statusOf(ctx, client)
-			if err != nil {
-				return err
-			}
-			return s.show(status, status.text)
+			return s.withClient(cmd.Context(), timeout, timeout, func(ctx context.Context, client *kgo.Client) error {
+				status, err := statusOf(ctx, client)
+				if err != nil {
+					return err
+				}
+				if err := s.show(status, status.text); err != nil {
+					return err
+				}
+				return status.failure()
+			})
 		},
 	}
 	timeoutFlag(cmd, &timeout)
 	return cmd
 }
 
-// statusOf asks one broker for everything: it has the whole metadata, and asks the controller for the quorum.
-func statusOf(ctx context.Context, client *kgo.Client) (*clusterStatus, error) {
-	about := kmsg.NewPtrDescribeClusterRequest()
-	about.EndpointType, about.IncludeFencedBrokers = 1, true
-	c, err := about.RequestWith(ctx, client)
-	if err == nil {
-		err = kerr.ErrorForCode(c.ErrorCode)
+// failure is why a part of the status is missing; nil: nothing is.
+func (c *clusterStatus) failure() error {
+	if c.Trouble == "" {
+		return nil
 	}
+	return fail(codeTimeout, "a controller needs more than half of the voters: start those that are down; the log of each broker says what it waits for",
+		"no controller answers the broker that was asked; what it knows is above")
+}
+
+// statusOf asks one broker for everything: it has the whole metadata, and asks the controller for the quorum. Where no controller answers, it tells what that
+// broker knows, which may be old, and Trouble.
+func statusOf(ctx context.Context, client *kgo.Client) (*clusterStatus, error) {
+	c, err := describeCluster(ctx, client)
 	if err != nil {
-		return nil, shardError(err, "describe the cluster")
+		return nil, err
+	}
+	m, err := readMetadata(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	status := &clusterStatus{Cluster: c.ClusterID, Controller: -1, Epoch: -1, Committed: -1, Brokers: []brokerRow{}}
+	if status.Features, err = featuresOf(ctx, client); err != nil {
+		return nil, shardError(err, "read the features")
 	}
 	quorum, err := quorumOf(ctx, client)
 	if err != nil {
-		return nil, shardError(err, "describe the quorum")
+		status.Trouble = "no controller answers"
+		if !errors.Is(err, context.DeadlineExceeded) {
+			status.Trouble = err.Error()
+		}
+		quorum = &kmsg.DescribeQuorumResponseTopicPartition{}
+	} else {
+		status.Controller, status.Epoch, status.Committed = quorum.LeaderID, quorum.LeaderEpoch, quorum.HighWatermark
 	}
-	m, err := kmsg.NewPtrMetadataRequest().RequestWith(ctx, client)
-	if err != nil {
-		return nil, shardError(err, "read the metadata")
-	}
-	status := &clusterStatus{Cluster: c.ClusterID, Controller: quorum.LeaderID, Epoch: quorum.LeaderEpoch, Committed: quorum.HighWatermark, Brokers: []brokerRow{}}
 	leads := status.count(m)
 	for i := range c.Brokers {
 		b := &c.Brokers[i]
@@ -132,6 +157,30 @@ func quorumOf(ctx context.Context, client *kgo.Client) (*kmsg.DescribeQuorumResp
 	return &resp.Topics[0].Partitions[0], nil
 }
 
+// featuresOf reads the finalised features, which travel with the versions of the protocol (KIP-584).
+func featuresOf(ctx context.Context, client *kgo.Client) ([]featureRow, error) {
+	req := kmsg.NewPtrApiVersionsRequest()
+	req.ClientSoftwareName, req.ClientSoftwareVersion = "troupe", buildVersion()
+	resp, err := req.RequestWith(ctx, client)
+	if err == nil {
+		err = kerr.ErrorForCode(resp.ErrorCode)
+	}
+	if err != nil {
+		return nil, err
+	}
+	features := []featureRow{}
+	for _, f := range resp.FinalizedFeatures {
+		row := featureRow{Name: f.Name, Level: f.MaxVersionLevel}
+		for _, s := range resp.SupportedFeatures {
+			if s.Name == f.Name {
+				row.Newest = s.MaxVersion
+			}
+		}
+		features = append(features, row)
+	}
+	return features, nil
+}
+
 // count counts partitions, and how many each broker leads.
 func (c *clusterStatus) count(m *kmsg.MetadataResponse) map[int32]int {
 	leads := map[int32]int{}
@@ -164,14 +213,28 @@ func (c *clusterStatus) seat(list []kmsg.DescribeQuorumResponseTopicPartitionRep
 			c.Brokers = append(c.Brokers, brokerRow{Broker: id, State: "unregistered"})
 			at = len(c.Brokers) - 1
 		}
+		if c.Brokers[at].Role != "" && part == "observer" {
+			part = "voter lost" // the voter was another directory of this broker
+		}
 		c.Brokers[at].Role, c.Brokers[at].Metadata = part, list[i].LogEndOffset
 	}
 }
 
 func (c *clusterStatus) text(w io.Writer) {
 	row(w, "cluster", c.Cluster)
-	row(w, "controller", c.Controller, "epoch", c.Epoch, "metadata offset", c.Committed)
+	if c.Trouble == "" {
+		row(w, "controller", c.Controller, "epoch", c.Epoch, "metadata offset", c.Committed)
+	} else {
+		row(w, "controller", "unknown: "+c.Trouble)
+	}
 	row(w, "partitions", c.Partitions.Partitions, "of topics", c.Partitions.Topics, "under-replicated", c.Partitions.UnderReplicated, "offline", c.Partitions.Offline)
+	for _, f := range c.Features {
+		if f.Newest > f.Level {
+			row(w, "feature", f.Name, "level", f.Level, fmt.Sprintf("(this build serves %d: upgrade when all brokers do)", f.Newest))
+		} else {
+			row(w, "feature", f.Name, "level", f.Level)
+		}
+	}
 	row(w)
 	row(w, "BROKER", "STATE", "ROLE", "METADATA", "LEADS", "RACK", "ADDRESS")
 	for _, b := range c.Brokers {
@@ -179,7 +242,11 @@ func (c *clusterStatus) text(w io.Writer) {
 		if b.Host != "" {
 			where = address(b.Host, uint16(b.Port))
 		}
-		row(w, b.Broker, b.State, b.Role, b.Metadata, b.Leads, b.Rack, where)
+		role, metadata := b.Role, fmt.Sprint(b.Metadata)
+		if c.Trouble != "" {
+			role, metadata = "-", "-"
+		}
+		row(w, b.Broker, b.State, role, metadata, b.Leads, b.Rack, where)
 	}
 }
 

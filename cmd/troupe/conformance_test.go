@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -177,6 +178,43 @@ func TestFollowingDeliversWhatComesAndEndsWithASignal(t *testing.T) {
 	p.stop(t)
 }
 
+func TestFollowingEndsWithItsTopic(t *testing.T) {
+	p := start(t, filepath.Join(t.TempDir(), "data"))
+	p.cli(t, "", "topic", "create", "t")
+	follower, out := launchCLI(t, "consume", "t", "--follow", "--bootstrap", p.addr())
+	p.cli(t, "one\n", "produce", "t")
+	if line, err := out.ReadString('\n'); err != nil || line != "one\n" {
+		t.Fatalf("got %q, %v", line, err)
+	}
+	p.cli(t, "", "topic", "delete", "t", "--yes")
+	if err := follower.Wait(); follower.ProcessState.ExitCode() != exitFailed {
+		t.Errorf("the topic is deleted, and its follower ends with %v", err)
+	}
+	p.stop(t)
+}
+
+// What is before a damaged batch is printed; the client finds the damage first, the broker when it has looked.
+func TestReadingEndsAtADamagedBatch(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	p := start(t, dir)
+	p.cli(t, "", "topic", "create", "big")
+	for _, value := range []string{"first", "second", "third"} {
+		p.cli(t, value+"\n", "produce", "big")
+	}
+	patch(t, filepath.Join(dir, "big-0", "00000000000000000000.log"), func(all []byte) (int, []byte) { return bytes.Index(all, []byte("second")), []byte("S") })
+	for _, looked := range []bool{false, true} {
+		r := troupe(t, "", nil, "consume", "big", "--bootstrap", p.addr())
+		const want = "troupe: TRP-2103: read big-0: the batch at offset 1 does not pass its checksum\n  hint: `troupe partition verify big:0`"
+		if r.out != "first\n" || r.code != exitFailed || !strings.HasPrefix(r.err, want) {
+			t.Errorf("looked: %v: exit %d, %q, %q", looked, r.code, r.out, r.err)
+		}
+		if r := troupe(t, "", nil, "partition", "verify", "big", "--bootstrap", p.addr()); !strings.Contains(r.out, "damaged: offsets 1 to 1") {
+			t.Errorf("the check: %q, %q", r.out, r.err)
+		}
+	}
+	p.stop(t)
+}
+
 func TestMonitorOfARunningBroker(t *testing.T) {
 	p := start(t, filepath.Join(t.TempDir(), "data"))
 	p.cli(t, "", "topic", "create", "t")
@@ -217,7 +255,8 @@ func TestStartsThatAreRefused(t *testing.T) {
 		{"a peer port without keys", []string{"--peer-listen", "10.0.0.1:9093"}, exitUsage, []string{"TRP-1007", "--peer-listen 10.0.0.1:9093 --insecure"}},
 		{"a peer port everywhere", []string{"--peer-listen", "0.0.0.0:9093", "--insecure"}, exitUsage, []string{"TRP-1007", "--peer-advertise HOST:9093"}},
 		{"a peer port in use", []string{"--listen", "127.0.0.1:0", "--data-dir", filepath.Join(dir, "other"), "-X", "metrics.listen=", "--peer-listen", running.addr()}, exitFailed, []string{"TRP-1009", running.addr()}},
-		{"an address in use", []string{"--listen", running.addr(), "--data-dir", filepath.Join(dir, "other")}, exitFailed, []string{"TRP-1009", running.addr()}},
+		{"an address in use", []string{"--listen", running.addr(), "--data-dir", filepath.Join(dir, "other"), "-X", "metrics.listen="}, exitFailed, []string{"TRP-1009", running.addr()}},
+		{"another broker at both addresses", []string{"--listen", running.addr(), "--data-dir", filepath.Join(dir, "other"), "-X", "metrics.listen=" + running.Metrics}, exitFailed, []string{"TRP-1009", running.addr(), "is another broker running?"}},
 		{"a monitor's address in use", []string{"--listen", "127.0.0.1:0", "--data-dir", filepath.Join(dir, "other"), "-X", "metrics.listen=" + running.Metrics}, exitFailed, []string{"TRP-1009", running.Metrics}},
 		{"another broker's directory", []string{"--listen", "127.0.0.1:0", "--data-dir", filepath.Join(dir, "data"), "-X", "metrics.listen="}, exitFailed, []string{"TRP-2001"}},
 		{"a file for a directory", []string{"--listen", "127.0.0.1:0", "--data-dir", file, "-X", "metrics.listen="}, exitFailed, []string{"TRP-2012"}},

@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -59,6 +62,9 @@ func newConsume(s *session) *cobra.Command {
 }
 
 func (s *session) consume(ctx context.Context, o *consumeOptions) error {
+	if o.count < 0 {
+		return usage("--count 0 is no limit", "--count %d", o.count)
+	}
 	format, err := parseFormat(o.format)
 	if err != nil {
 		return err
@@ -83,11 +89,11 @@ func (s *session) consume(ctx context.Context, o *consumeOptions) error {
 	if err != nil {
 		return err
 	}
-	starts := map[int32]kgo.Offset{}
+	starts, next := map[int32]kgo.Offset{}, map[int32]int64{}
 	open := map[int32]int64{} // partitions with something left, and where they end
 	for p, span := range plan {
 		if o.follow || span.From < span.Until {
-			starts[p] = kgo.NewOffset().At(span.From)
+			starts[p], next[p] = kgo.NewOffset().At(span.From), span.From
 			open[p] = span.Until
 		}
 	}
@@ -104,12 +110,13 @@ func (s *session) consume(ctx context.Context, o *consumeOptions) error {
 		kgo.FetchIsolationLevel(isolation),
 		kgo.KeepControlRecords(), // they move the position, and are not printed
 		kgo.FetchMaxWait(500*time.Millisecond),
+		kgo.KeepRetryableFetchErrors(), // a damaged batch is one, and no trying again mends it
 	)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	return s.read(ctx, client, o, format, open)
+	return s.read(ctx, client, o, format, open, next)
 }
 
 // plan resolves the positions with a client of its own, since the reading one must know its partitions beforehand.
@@ -124,22 +131,17 @@ func (s *session) plan(ctx context.Context, o *consumeOptions, from, until posit
 	return spans(ctx, kadm.NewClient(client), o.topic, o.partitions, from, until, o.committed)
 }
 
-// read prints records until every partition of open is read to its end, the count is reached, or ctx ends.
-func (s *session) read(ctx context.Context, client *kgo.Client, o *consumeOptions, format recordFormat, open map[int32]int64) error {
+// read prints records until every partition of open is read to its end, the count is reached, or ctx ends. next are the offsets that the partitions are read at.
+func (s *session) read(ctx context.Context, client *kgo.Client, o *consumeOptions, format recordFormat, open, next map[int32]int64) error {
 	progress := s.newProgress()
 	defer progress.done()
 	counts := &readCount{}
 	var line []byte
 	for {
-		fetches, err := s.poll(ctx, client, o)
-		if err != nil {
-			if errors.Is(err, context.Canceled) && o.follow {
-				return nil // how following ends
-			}
-			return err
-		}
+		fetches, failed := s.poll(ctx, client, o)
 		for iter := fetches.RecordIter(); !iter.Done(); {
 			r := iter.Next()
+			next[r.Partition] = r.Offset + 1
 			end, reading := open[r.Partition]
 			if !reading {
 				continue
@@ -169,29 +171,66 @@ func (s *session) read(ctx context.Context, client *kgo.Client, o *consumeOption
 		if err := s.flush(); err != nil {
 			return wrapStdout(err)
 		}
+		if failed != nil {
+			if errors.Is(failed.Err, context.Canceled) && o.follow {
+				return nil // how following ends
+			}
+			return o.failure(failed, next)
+		}
 		progress.show(counts)
 	}
 }
 
-// poll waits for records. Without --follow it gives up when nothing comes for the timeout, since what was asked for
-// is there.
-func (s *session) poll(ctx context.Context, client *kgo.Client, o *consumeOptions) (kgo.Fetches, error) {
+// poll waits for records, and for what ends the reading. Without --follow it gives up when nothing comes for the timeout, since what was asked for is there.
+func (s *session) poll(ctx context.Context, client *kgo.Client, o *consumeOptions) (kgo.Fetches, *kgo.FetchError) {
 	wait, cancel := ctx, context.CancelFunc(func() {})
 	if !o.follow {
 		wait, cancel = context.WithTimeout(ctx, o.timeout)
 	}
 	defer cancel()
-	fetches := client.PollFetches(wait)
-	failures := fetches.Errors()
-	switch {
-	case len(failures) == 0:
-		return fetches, nil
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case errors.Is(failures[0].Err, context.DeadlineExceeded):
-		return nil, fail(codeTimeout, "the broker's log may say why; --timeout waits longer", "no record came for %s before the end was reached", o.timeout)
+	for unknown := 0; ; {
+		fetches := client.PollFetches(wait)
+		if ctx.Err() != nil {
+			return nil, &kgo.FetchError{Err: ctx.Err()}
+		}
+		for _, failed := range fetches.Errors() {
+			if errors.Is(failed.Err, kerr.UnknownTopicID) {
+				unknown++
+			}
+			if damaged(failed.Err) || !kerr.IsRetriable(failed.Err) || unknown > unknownMax {
+				return fetches, &failed
+			}
+		}
+		if fetches.NumRecords() > 0 {
+			return fetches, nil
+		}
+		_ = rest(wait, retryPause) // where it ends early, the next poll says why
 	}
-	return nil, refusal(failures[0].Err, "", "read %s-%d", failures[0].Topic, failures[0].Partition)
+}
+
+// unknownMax is how often a broker may not know the topic before it counts as deleted: it may not have heard of a new one yet.
+const unknownMax = 5
+
+// retryPause is how long the client, which fetches again when its last answer is taken, is made to wait after one without records.
+const retryPause = 100 * time.Millisecond
+
+// damaged tells whether a batch did not pass its checksum: the broker's look at it, or the client's, which has no error of its own for that.
+func damaged(err error) bool {
+	return errors.Is(err, kerr.CorruptMessage) || strings.HasPrefix(err.Error(), "encoded crc ")
+}
+
+// failure is what a person reads of what ended the reading.
+func (o *consumeOptions) failure(failed *kgo.FetchError, next map[int32]int64) error {
+	switch {
+	case damaged(failed.Err):
+		return fail(codeDamagedRecords, fmt.Sprintf("`troupe partition verify %s:%d` says what is damaged, and whether it comes back", failed.Topic, failed.Partition),
+			"read %s-%d: the batch at offset %d does not pass its checksum", failed.Topic, failed.Partition, next[failed.Partition])
+	case errors.Is(failed.Err, context.DeadlineExceeded):
+		return fail(codeTimeout, "the broker's log may say why; --timeout waits longer", "no record came for %s before the end was reached", o.timeout)
+	case errors.Is(failed.Err, context.Canceled):
+		return failed.Err
+	}
+	return refusal(failed.Err, "", "read %s-%d", failed.Topic, failed.Partition)
 }
 
 type readCount struct{ records, bytes int64 }

@@ -105,7 +105,7 @@ func (s *session) dumpFile(path string, o dump.Options, spaced, titled bool) err
 			return wrapStdout(err)
 		}
 	}
-	t := &dumpTable{w: tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0), inline: kind == dump.Segment && o.Records}
+	t := &dumpTable{w: newColumns(s.out), inline: kind == dump.Segment && o.Records}
 	err := dump.File(path, o, t.add)
 	if flushErr := t.w.Flush(); err == nil && flushErr != nil {
 		err = wrapStdout(flushErr)

@@ -22,6 +22,7 @@ const (
 	exitFailed      = 1
 	exitUsage       = 2
 	exitBug         = 3   // a broken invariant stopped the broker
+	exitUnsafe      = 11  // `troupe roll`: not now
 	exitInterrupted = 130 // the second signal, as a shell reports SIGINT
 )
 
@@ -44,6 +45,10 @@ const (
 	codeNotConfirmed = "TRP-1110"
 	codeDamage       = "TRP-1111"
 	codeNotDumped    = "TRP-1112"
+	codeUnsafe       = "TRP-1113"
+	codeUnsound      = "TRP-1114"
+
+	codeDamagedRecords = "TRP-2103" // the broker's log has the same
 )
 
 // failure is an error as a person reads it: what happened, with its code, and what to do. Exit is the process's exit

@@ -207,7 +207,7 @@ func newGroupDeleteOffsets(s *session) *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: s.completeGroups,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			chosen, err := parseTopicSpecs(specs)
+			chosen, err := parseTopicSpecs("--topic ", specs)
 			if err != nil {
 				return err
 			}

@@ -26,6 +26,7 @@ type describedGroup struct {
 	LagSeconds  *float64          `json:"lag_seconds"` // the greatest of all partitions; null: not known
 	Members     []describedMember `json:"members,omitempty"`
 	Offsets     []describedOffset `json:"offsets,omitempty"`
+	NotAsked    string            `json:"jumps_not_known,omitempty"` // why what the group skipped is not in Offsets
 }
 
 // describedMember is one member. Target is what it shall have, where the broker says so.
@@ -73,8 +74,8 @@ func newGroupDescribe(s *session) *cobra.Command {
 		Long: "Show state, members, committed offsets and lag of groups. Without a flag: state and offsets.\n\n" +
 			"The lag in seconds is the age of the first record that was not yet read: how long ago the timestamp of the record at the\n" +
 			"committed offset is; 0 when there is none, \"-\" where it is not known.\n" +
-			"Records that a group jumped over by its auto.offset.reset are told by the broker's monitor (its metrics.listen); where that\n" +
-			"cannot be reached, nothing is said of them.",
+			"Records that a group jumped over by its auto.offset.reset are told by the monitor (metrics.listen) of the broker that coordinates\n" +
+			"the group; the output says when --monitor is another broker's. Where it cannot be reached, nothing is said of them.",
 		Example:           "  troupe group describe billing\n  troupe group describe billing shipping --members -o json",
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: s.completeGroups,
@@ -220,7 +221,7 @@ func (s *session) fillOffsets(ctx context.Context, admin *kadm.Client, groups []
 			}
 		})
 		for _, m := range g.Members {
-			chosen, err := parseTopicSpecs(m.Assigned)
+			chosen, err := parseTopicSpecs("--topic ", m.Assigned)
 			if err != nil {
 				return fmt.Errorf("what %s has: %w", m.Member, err)
 			}
@@ -307,7 +308,7 @@ func (g *describedGroup) text(w io.Writer, parts describeParts) {
 		row(w, "assignor", cmp.Or(g.Assignor, "-"))
 		row(w, "coordinator", g.Coordinator)
 		row(w, "members", g.MemberCount)
-		row(w, "lag", fmt.Sprintf("%d records, %s s", g.Lag, shownSeconds(g.LagSeconds)))
+		row(w, "lag", g.shownLag())
 	}
 	if parts.members {
 		row(w)
@@ -338,7 +339,19 @@ func (g *describedGroup) text(w io.Writer, parts describeParts) {
 				row(w, fmt.Sprintf("%s-%d %s", o.Topic, o.Partition, o.Jump))
 			}
 		}
+		if g.NotAsked != "" {
+			row(w, g.NotAsked)
+		}
 	}
+}
+
+// shownLag is the lag of the whole group, in records and, where it is known, in seconds.
+func (g *describedGroup) shownLag() string {
+	lag := plural(g.Lag, "record", "records")
+	if g.LagSeconds != nil {
+		lag += ", " + shownSeconds(g.LagSeconds) + " s"
+	}
+	return lag
 }
 
 func shownNumber(n *int64) string {

@@ -154,7 +154,7 @@ func monitorFlag(cmd *cobra.Command, s *session, monitor *string) {
 	if v, ok := s.env("TROUPE_MONITOR"); ok && v != "" {
 		address = v
 	}
-	cmd.Flags().StringVar(monitor, "monitor", address, "the broker's monitor, HOST:PORT, which tells of jumps; empty: do not ask (env TROUPE_MONITOR)")
+	cmd.Flags().StringVar(monitor, "monitor", address, "monitor of the group's coordinator, HOST:PORT, which tells of jumps; empty: do not ask (env TROUPE_MONITOR)")
 }
 
 // monitoredGroup is a group as the broker's monitor tells it, at /groups?group=NAME.
@@ -176,12 +176,18 @@ type monitoredOffset struct {
 // monitorWait bounds a question to the monitor: what it says is an extra.
 const monitorWait = 2 * time.Second
 
-// fillJumps asks the broker's monitor for the group. A monitor that cannot be reached, or is another broker's, says nothing.
+// errNotThere is the answer of a monitor whose broker does not coordinate the group.
+var errNotThere = errors.New("the monitor's broker does not coordinate the group")
+
+// fillJumps asks a broker's monitor for the group. One that cannot be reached says nothing; of one that is not the coordinator's it is said.
 func (g *describedGroup) fillJumps(ctx context.Context, monitor string) {
 	if monitor == "" {
 		return
 	}
 	told, err := askMonitor(ctx, monitor, g.Group)
+	if errors.Is(err, errNotThere) {
+		g.NotAsked = fmt.Sprintf("what the group skipped is told by the monitor of broker %d, its coordinator (--monitor); %s is another broker's", g.Coordinator, monitor)
+	}
 	if err != nil {
 		return
 	}
@@ -207,7 +213,11 @@ func askMonitor(ctx context.Context, monitor, group string) (g monitoredGroup, e
 		return g, fmt.Errorf("ask the monitor: %w", err)
 	}
 	defer func() { err = errors.Join(err, answer.Body.Close()) }()
-	if answer.StatusCode != http.StatusOK {
+	switch answer.StatusCode {
+	case http.StatusOK:
+	case http.StatusNotFound:
+		return g, errNotThere
+	default:
 		return g, fmt.Errorf("the monitor answers %s", answer.Status)
 	}
 	if err := json.NewDecoder(io.LimitReader(answer.Body, 64<<20)).Decode(&g); err != nil {

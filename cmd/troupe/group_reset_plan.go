@@ -51,7 +51,7 @@ func newResetPlan(group string, o *resetOptions, scenarios []string, now time.Ti
 	p := &resetPlan{group: group, scenario: scenarios[0], n: cmp.Or(o.offset, o.shift), file: o.file}
 	var err error
 	if len(o.topics) > 0 {
-		if p.topics, err = parseTopicSpecs(o.topics); err != nil {
+		if p.topics, err = parseTopicSpecs("--topic ", o.topics); err != nil {
 			return nil, err
 		}
 	}
@@ -101,14 +101,14 @@ func topicSpecFlag(cmd *cobra.Command, s *session, specs *[]string) {
 	must(cmd.RegisterFlagCompletionFunc("topic", s.completeTopics))
 }
 
-// parseTopicSpecs reads TOPIC and TOPIC:PARTITION,…; a topic without partitions has an empty list.
-func parseTopicSpecs(specs []string) (map[string][]int32, error) {
+// parseTopicSpecs reads TOPIC and TOPIC:PARTITION,…; a topic without partitions has an empty list. before is what comes before each on the command line.
+func parseTopicSpecs(before string, specs []string) (map[string][]int32, error) {
 	chosen := map[string][]int32{}
 	for _, spec := range specs {
 		topic, list, some := strings.Cut(spec, ":")
 		have, again := chosen[topic]
 		if topic == "" || again && (!some || len(have) == 0) {
-			return nil, usage("--topic TOPIC or --topic TOPIC:PARTITION,...", "%q names no topic, or one that is named already", spec)
+			return nil, usage(before+"TOPIC or "+before+"TOPIC:PARTITION,...", "%q names no topic, or one that is named already", spec)
 		}
 		chosen[topic] = have
 		if !some {
@@ -117,7 +117,7 @@ func parseTopicSpecs(specs []string) (map[string][]int32, error) {
 		for text := range strings.SplitSeq(list, ",") {
 			n, err := strconv.ParseInt(text, 10, 32)
 			if err != nil || n < 0 {
-				return nil, usage("--topic TOPIC:PARTITION,...", "%q of %q is not a partition", text, spec)
+				return nil, usage(before+"TOPIC:PARTITION,...", "%q of %q is not a partition", text, spec)
 			}
 			if !slices.Contains(chosen[topic], int32(n)) {
 				chosen[topic] = append(chosen[topic], int32(n))

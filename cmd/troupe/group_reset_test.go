@@ -25,7 +25,7 @@ func TestTopicsAndPartitionsAreChosen(t *testing.T) {
 		{[]string{"orders:one"}, nil},
 		{[]string{"orders:4294967296"}, nil},
 	} {
-		got, err := parseTopicSpecs(c.specs)
+		got, err := parseTopicSpecs("--topic ", c.specs)
 		if (err == nil) != (c.want != nil) || err == nil && !maps.EqualFunc(got, c.want, slices.Equal[[]int32]) {
 			t.Errorf("%q: %v, %v; want %v", c.specs, got, err, c.want)
 		}

@@ -180,7 +180,7 @@ func (p *process) resets(t *testing.T, group string, old int64) {
 	}
 }
 
-// What a monitor tells of jumps is shown; one that is not there, or says nothing, is not missed.
+// What a monitor tells of jumps is shown, and that it is not the coordinator's; one that is not there is not missed.
 func TestJumpsAreToldByTheMonitor(t *testing.T) {
 	monitor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/groups" || r.URL.Query().Get("group") != "a/b" {
@@ -192,14 +192,15 @@ func TestJumpsAreToldByTheMonitor(t *testing.T) {
 			{"topic":"orders","partition":0,"offset":7}]}`))
 	}))
 	defer monitor.Close()
-	for _, c := range []struct{ group, monitor, want string }{
-		{"a/b", strings.TrimPrefix(monitor.URL, "http://"), "skipped 30 records (10 to 39) at 2026-01-31T12:00:00Z: no committed offset"},
-		{"other", strings.TrimPrefix(monitor.URL, "http://"), ""},
-		{"a/b", "127.0.0.1:1", ""},
-		{"a/b", "", ""},
-		{"a/b", "no host", ""},
+	address := strings.TrimPrefix(monitor.URL, "http://")
+	for _, c := range []struct{ group, monitor, want, notAsked string }{
+		{"a/b", address, "skipped 30 records (10 to 39) at 2026-01-31T12:00:00Z: no committed offset", ""},
+		{"other", address, "", "what the group skipped is told by the monitor of broker 2, its coordinator (--monitor); " + address + " is another broker's"},
+		{"a/b", "127.0.0.1:1", "", ""},
+		{"a/b", "", "", ""},
+		{"a/b", "no host", "", ""},
 	} {
-		g := describedGroup{Group: c.group, Offsets: []describedOffset{{Topic: "orders"}, {Topic: "orders", Partition: 1}}}
+		g := describedGroup{Group: c.group, Coordinator: 2, Offsets: []describedOffset{{Topic: "orders"}, {Topic: "orders", Partition: 1}}}
 		g.fillJumps(t.Context(), c.monitor)
 		got := ""
 		if g.Offsets[1].Jump != nil {
@@ -207,6 +208,14 @@ func TestJumpsAreToldByTheMonitor(t *testing.T) {
 		}
 		if got != c.want || g.Offsets[0].Jump != nil {
 			t.Errorf("%+v: %q", c, got)
+		}
+		var text strings.Builder
+		g.text(&text, describeParts{state: true, offsets: true})
+		if g.NotAsked != c.notAsked || !strings.Contains(text.String(), c.notAsked) {
+			t.Errorf("%+v: %q\n%s", c, g.NotAsked, text.String())
+		}
+		if strings.Contains(text.String(), "- s") {
+			t.Errorf("a lag of no known seconds:\n%s", text.String())
 		}
 	}
 }

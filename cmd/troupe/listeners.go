@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/troupe-broker/troupe/actors/broker"
 	"github.com/troupe-broker/troupe/cluster/config"
 )
 
@@ -66,4 +67,37 @@ func ownHost() string {
 
 func address(host string, port uint16) string {
 	return net.JoinHostPort(host, fmt.Sprint(port))
+}
+
+// openListeners opens the listeners for clients, by name. The broker takes them when it starts; close closes what was not taken.
+func openListeners(listeners []config.Listener) (clientDoors, error) {
+	doors := clientDoors{}
+	for _, l := range listeners {
+		t, err := broker.ListenTCP(l)
+		if err != nil {
+			doors.close()
+			return nil, err
+		}
+		doors[l.Name] = t
+	}
+	return doors, nil
+}
+
+// clientDoors are open listeners that nobody accepts at yet.
+type clientDoors map[string]*net.TCPListener
+
+// take gives one away, for broker.World.
+func (d clientDoors) take(l config.Listener) (*net.TCPListener, error) {
+	t, ok := d[l.Name]
+	if !ok {
+		return nil, fmt.Errorf("listener %s is not open", l.Name)
+	}
+	delete(d, l.Name)
+	return t, nil
+}
+
+func (d clientDoors) close() {
+	for _, t := range d {
+		_ = t.Close() // nobody has connected
+	}
 }

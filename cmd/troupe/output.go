@@ -34,10 +34,13 @@ func (s *session) show(v any, text func(w io.Writer)) error {
 		_, err = s.out.Write(b)
 		return wrapStdout(err)
 	}
-	w := tabwriter.NewWriter(s.out, 0, 4, 2, ' ', 0)
+	w := newColumns(s.out)
 	text(w)
 	return wrapStdout(w.Flush())
 }
+
+// newColumns makes a writer of the columns that all tables have.
+func newColumns(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 4, 2, ' ', 0) }
 
 // showLine writes one of many results: a line of JSON, or a YAML document.
 func (s *session) showLine(v any) error {

@@ -76,6 +76,12 @@ func newProduce(s *session) *cobra.Command {
 	return cmd
 }
 
+// What the client takes as --batch-bytes; a request has at most 100 MiB.
+const (
+	batchBytesMin = 512
+	batchBytesMax = 100 << 20
+)
+
 var codecNames = []string{"none", "gzip", "snappy", "lz4", "zstd"}
 
 // lines says how the options read a line.
@@ -90,6 +96,12 @@ func (o *produceOptions) lines(keyGiven bool) (*lineFormat, error) {
 		}
 	default:
 		return nil, usage("--format line or --format json", "there is no form %q", o.format)
+	}
+	if o.batchBytes < batchBytesMin || o.batchBytes > batchBytesMax {
+		return nil, usage(fmt.Sprintf("--batch-bytes %d to %d", batchBytesMin, batchBytesMax), "--batch-bytes %d", o.batchBytes)
+	}
+	if !(o.rate >= 0) { // NaN is none
+		return nil, usage("--rate 0 is no limit", "--rate %v", o.rate)
 	}
 	if o.partition < noPartition {
 		return nil, usage("--partition 0 or more", "there is no partition %d", o.partition)

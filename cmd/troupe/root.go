@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ func newRoot(s *session) *cobra.Command {
 			"Start a broker:          troupe serve\n" +
 			"Write and read:          echo hello | troupe produce greetings && troupe consume greetings\n\n" +
 			"Exit codes: 0 done, 1 it failed, 2 the command line or the configuration is wrong,\n" +
-			"3 the broker found a bug in itself, 130 a second signal ended it at once.",
+			"3 the broker found a bug in itself, 11 a restart is not safe now, 130 a second signal ended it at once.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
@@ -45,12 +46,12 @@ func newRoot(s *session) *cobra.Command {
 	flags.BoolVar(&s.progress, "progress", false, "show progress even when stderr is not a terminal")
 	must(root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)))
 
-	root.AddCommand(newServe(s), newTopic(s), newProduce(s), newConsume(s), newGroup(s), newCluster(s), newConfig(s), newDump(s), newVersion(s))
+	root.AddCommand(newServe(s), newTopic(s), newPartition(s), newProduce(s), newConsume(s), newGroup(s), newCluster(s), newBroker(s), newRoll(s), newDev(s), newConfig(s), newDump(s), newVersion(s))
 	root.SetHelpCommand(&cobra.Command{Hidden: true, Use: "no-help"}) // --help says the same
 	root.InitDefaultCompletionCmd()
 	for _, c := range everyCommand(root) {
 		if c.Args == nil && c.Runnable() {
-			c.Args = cobra.NoArgs
+			c.Args = noArgs
 		}
 		if c.Args != nil {
 			c.Args = countedArgs(c.Args)
@@ -81,6 +82,14 @@ func countedArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// noArgs is the check of commands that take flags only. The library's own takes a surplus word for a command.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%s takes no argument; %q is one", cmd.CommandPath(), args[0])
+	}
+	return nil
 }
 
 // unknownSubcommand runs for a command that only has commands below it.

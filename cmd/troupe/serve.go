@@ -95,18 +95,24 @@ func (s *session) serve(ctx context.Context, loaded *settings.Loaded, values *co
 	if values.Peer.Exposed() {
 		log.Warn().Msg("--insecure: whoever reaches the peer port " + values.Peer.Listen + " can speak as a broker")
 	}
+	doors, err := openListeners(values.Listeners) // before the monitor: where another broker runs, these addresses are what a person knows
+	if err != nil {
+		return startFailure(err)
+	}
+	defer doors.close()
 	watch, err := startMonitor(ctx, values.MetricsListen)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, watch.stop()) }()
 
-	jobs := newBackground()
-	defer jobs.stop()
+	jobs := runtime.NewBackground()
+	defer jobs.Stop()
+	defer newMemoryKeeper().stop()
 	system := newSystem(log, values.DataDir)
 	b, err := broker.Start(broker.Options{Static: loaded.Static, Actors: loaded.Actors, ActorSettings: loaded.ActorSettings}, broker.World{
 		FS: store.OS(), System: system, Rand: rand.Reader, Log: log, BuildVersion: buildVersion(),
-		Background: jobs.do, Pause: time.Sleep, Listen: broker.ListenTCP, ListenPeers: broker.ListenPeers,
+		Background: jobs.Do, Pause: time.Sleep, Listen: doors.take, ListenPeers: broker.ListenPeers,
 	})
 	if err != nil {
 		return errors.Join(startFailure(actorFailure(err, loaded)), shutDown(system))
@@ -209,8 +215,11 @@ func placed(where, what string) string {
 	return where + ": " + what
 }
 
-// coded finds the code at the beginning of an error's text.
-var coded = regexp.MustCompile(`^(TRP-\d{4}): (?s:(.*))$`)
+// coded finds the code at the beginning of an error's text, codedWithin the first one and what is before it.
+var (
+	coded       = regexp.MustCompile(`^(TRP-\d{4}): (?s:(.*))$`)
+	codedWithin = regexp.MustCompile(`^((?s:.*?))(TRP-\d{4}): ((?s:.*))$`)
+)
 
 // startFailure is what a person reads when a broker cannot start, or go on.
 func startFailure(err error) error {
@@ -218,10 +227,14 @@ func startFailure(err error) error {
 		return f
 	}
 	if kept, ok := errors.AsType[*store.Error](err); ok {
-		return &failure{Code: string(kept.Code), What: kept.Message, Exit: exitFailed, cause: err}
+		f := &failure{Code: string(kept.Code), What: kept.Message, Exit: exitFailed, cause: err}
+		if kept.Code == store.CodeForeign {
+			f.Hint = "--broker-id N says who this broker is, --data-dir DIR where its data is"
+		}
+		return f
 	}
-	if m := coded.FindStringSubmatch(err.Error()); m != nil {
-		return &failure{Code: m[1], What: m[2], Exit: exitFailed, cause: err}
+	if m := codedWithin.FindStringSubmatch(err.Error()); m != nil {
+		return &failure{Code: m[2], What: m[1] + m[3], Exit: exitFailed, cause: err}
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "listen" {
 		return fail(codeListen, "is another broker running? --listen HOST:PORT, --peer-listen HOST:PORT take another address", "%w", err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -101,6 +102,17 @@ func (c *trio) controller(i int) int {
 	return int(resp.(*kmsg.DescribeQuorumResponse).Topics[0].Partitions[0].LeaderID) - 1
 }
 
+// launchAll starts all brokers and waits until they serve.
+func (c *trio) launchAll(more ...string) {
+	c.t.Helper()
+	for i := range c.alive {
+		c.launch(i, more...)
+	}
+	for i := range c.alive {
+		c.ready(i)
+	}
+}
+
 func (c *trio) create(i int, name string) {
 	c.t.Helper()
 	req := kmsg.NewPtrCreateTopicsRequest()
@@ -134,12 +146,7 @@ func (c *trio) topics(i int) string {
 
 func TestACrashedControllerIsFollowedAndComesBack(t *testing.T) {
 	c := newTrio(t)
-	for i := range c.alive {
-		c.launch(i)
-	}
-	for i := range c.alive {
-		c.ready(i)
-	}
+	c.launchAll()
 	for i, p := range c.alive {
 		if p.Cluster == "" || p.Cluster != c.alive[0].Cluster || int(p.Broker) != i+1 || p.Peer != c.peers[i] {
 			t.Fatalf("%+v", p.served)
@@ -150,7 +157,7 @@ func TestACrashedControllerIsFollowedAndComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status.Cluster != c.alive[0].Cluster || len(status.Brokers) != 3 || int(status.Controller) != c.controller(1)+1 || status.Brokers[status.Controller-1].Role != "controller" ||
-		status.Brokers[2].State != "serving" {
+		status.Brokers[2].State != "serving" || !slices.ContainsFunc(status.Features, func(f featureRow) bool { return f.Name == "troupe.peer.version" && f.Level >= 2 && f.Level == f.Newest }) {
 		t.Errorf("%+v", status)
 	}
 	// Each in turn is killed, the controller first; what is made meanwhile is there when it comes back.

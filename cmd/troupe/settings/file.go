@@ -1,10 +1,14 @@
 package settings
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -61,15 +65,13 @@ func reason(err error) string {
 // parse reads a document of keys. The text of a value is kept as it stands in the file, so that 007 or 1_000 reach
 // the check as they were typed.
 func parse(name string, src []byte) (*document, error) {
+	src = bytes.TrimPrefix(src, []byte("\uFEFF")) // Windows' editors mark UTF-8 so
+	if err := checkText(name, src); err != nil {
+		return nil, err
+	}
 	parsed, err := parser.ParseBytes(src, 0)
 	if err != nil {
-		fe := &FileError{Where: name, Reason: err.Error(), Err: err}
-		if syntax, ok := errors.AsType[*yaml.SyntaxError](err); ok {
-			fe.Reason = syntax.Message
-			fe.Where = place(name, syntax.Token)
-			fe.Excerpt = excerpt(syntax.Token)
-		}
-		return nil, fe
+		return nil, syntaxError(name, src, err)
 	}
 	d := &document{name: name, excerpts: map[string]string{}}
 	for i, doc := range parsed.Docs {
@@ -79,11 +81,89 @@ func parse(name string, src []byte) (*document, error) {
 		if i > 0 && len(d.given) > 0 {
 			return nil, d.refuse(doc.Body, "there is a second document; keep one")
 		}
+		if err := asProperties(name, src, doc.Body); err != nil {
+			return nil, err
+		}
 		if err := d.mapping(doc.Body, "", 0); err != nil {
 			return nil, err
 		}
 	}
 	return d, nil
+}
+
+// checkText refuses what is no text, without printing it: what a terminal makes of such bytes is nobody's wish.
+func checkText(name string, src []byte) error {
+	for i, r := range string(src) {
+		written := bytes.HasPrefix(src[i:], []byte("\uFFFD")) // and not put there for a byte that is no UTF-8
+		if r == '\t' || r == '\n' || r == '\r' || !unicode.IsControl(r) && (r != utf8.RuneError || written) {
+			continue
+		}
+		return &FileError{
+			Where:  fmt.Sprintf("%s:%d", name, bytes.Count(src[:i], []byte{'\n'})+1),
+			Reason: fmt.Sprintf("the file is no text: it has the byte 0x%02x here; a configuration is YAML in UTF-8", src[i]),
+		}
+	}
+	return nil
+}
+
+// syntaxError is what is wrong with the form of a file.
+func syntaxError(name string, src []byte, err error) *FileError {
+	syntax, ok := errors.AsType[*yaml.SyntaxError](err)
+	if !ok {
+		return &FileError{Where: name, Reason: err.Error(), Err: err}
+	}
+	tk := syntax.Token
+	fe := &FileError{Where: place(name, tk), Reason: syntax.Message, Excerpt: excerpt(tk), Err: err}
+	if !strings.Contains(syntax.Message, "not allowed in this context") || tk == nil || tk.Position == nil {
+		return fe
+	}
+	fe.Reason += ": is the line indented as the keys that it belongs to?"
+	// A value goes on in lines that are indented more, and only their colon is one too much: the parser has the place of the value.
+	if n := tk.Next; n != nil && n.Position != nil && n.Position.Line > tk.Position.Line {
+		line := lineOf(src, n.Position.Line)
+		column := len(line) - len(strings.TrimLeft(line, " ")) + 1
+		fe.Where = fmt.Sprintf("%s:%d:%d", name, n.Position.Line, column)
+		fe.Excerpt = excerptAt(src, n.Position.Line, column)
+	}
+	return fe
+}
+
+// property is a line of a .properties file, as Kafka's configuration is.
+var property = regexp.MustCompile(`^\s*([A-Za-z][\w.-]*)\s*=\s*(.*?)\s*$`)
+
+// asProperties refuses a document of such lines, which is one long word in YAML, by its first one.
+func asProperties(name string, src []byte, body ast.Node) error {
+	tk := body.GetToken()
+	if _, scalar := body.(ast.ScalarNode); !scalar || tk == nil || tk.Position == nil {
+		return nil
+	}
+	m := property.FindStringSubmatch(lineOf(src, tk.Position.Line))
+	if m == nil {
+		return nil
+	}
+	return &FileError{
+		Where: place(name, tk), Excerpt: excerptAt(src, tk.Position.Line, strings.Index(m[0], "=")+1),
+		Reason: fmt.Sprintf("this is no YAML: write `%s: %s`, key: value for key=value", m[1], m[2]),
+	}
+}
+
+// lineOf is a line of a file, from 1 on; "" when there is none.
+func lineOf(src []byte, number int) string {
+	for line := range strings.Lines(string(src)) {
+		if number--; number == 0 {
+			return strings.TrimRight(line, "\r\n")
+		}
+	}
+	return ""
+}
+
+// excerptAt prints a line with the one before and a caret.
+func excerptAt(src []byte, line, column int) string {
+	text := fmt.Sprintf(">  %d | %s\n%*s", line, lineOf(src, line), len(fmt.Sprintf(">  %d | ", line))+column, "^")
+	if line > 1 {
+		text = fmt.Sprintf("   %d | %s\n", line-1, lineOf(src, line-1)) + text
+	}
+	return text
 }
 
 // document is what a file gives, in its order, with the source around each key by its place.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/troupe-broker/troupe/cluster/config"
 )
@@ -73,7 +74,7 @@ broker.rack: "007"
 }
 
 func TestEmptyFilesSayNothing(t *testing.T) {
-	for _, text := range []string{"", "\n\n", "# only a comment\n", "---\n", "---\n# x\n---\n"} {
+	for _, text := range []string{"", "\n\n", "# only a comment\n", "\uFEFF# of Windows: \uFFFD, ö\r\n", "---\n", "---\n# x\n---\n"} {
 		loaded, err := Load(Sources{File: write(t, text)})
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
@@ -145,6 +146,14 @@ func TestFilesThatAreNoConfiguration(t *testing.T) {
 		{"list of maps", "early.start.listeners:\n  - a: b\n", ":2:", "list of words"},
 		{"second document", "num.partitions: 1\n---\nbroker.rack: a\n", ":3:", "second document"},
 		{"anchor", "num.partitions: &x 1\n", ":1:", "takes a word"},
+		{"properties", "# Kafka's\nlog.retention.ms=1000\nnum.partitions = 3\n", ":2:1", "write `log.retention.ms: 1000`"},
+		{"one property", "num.partitions = 3\n", ":1:1", "write `num.partitions: 3`"},
+		{"a binary", "\x7fELF\x00\x01", ":1", "the byte 0x7f"},
+		{"a terminal's code", "num.partitions: 3\nbroker.rack: \x1b[31m\n", ":2", "the byte 0x1b"},
+		{"another encoding", "broker.rack: K\xf6ln\n", ":1", "the byte 0xf6"},
+		{"indented too much", "log.retention.ms: 1000\n  num.partitions: 3\n", ":2:3", "indented"},
+		{"indented below a quoted value", "broker.rack: \"a\"\n  num.partitions: 3\n", ":2:3", "indented"},
+		{"indented too little", "log:\n    retention:\n      ms: 1000\n  dirs: /x\n", ":4:3", "indented"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			file := write(t, c.text)
@@ -155,6 +164,9 @@ func TestFilesThatAreNoConfiguration(t *testing.T) {
 			}
 			if !strings.HasPrefix(fe.Where, file+c.where) || !strings.Contains(fe.Reason, c.reason) {
 				t.Errorf("got %v; want place %q and a reason with %q", fe, c.where, c.reason)
+			}
+			if !utf8.ValidString(fe.Excerpt) || strings.ContainsAny(fe.Excerpt, "\x00\x1b\x7f") || strings.Count(fe.Excerpt, "=") > 1 {
+				t.Errorf("the excerpt is\n%s", fe.Excerpt)
 			}
 		})
 	}
