@@ -1,7 +1,6 @@
-package chaos
+package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,50 +8,56 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/troupe-broker/troupe/bench/peer"
+	"github.com/troupe-broker/troupe/actors/relay"
+	"github.com/troupe-broker/troupe/actors/runtime"
+	"github.com/troupe-broker/troupe/bench/chaos/check"
 	"github.com/troupe-broker/troupe/wire/record"
 )
 
-// Cluster is three brokers that found a cluster together.
+// Cluster is brokers that found a cluster together, broker i+1 at index i, and the network between them and their clients.
 type Cluster struct {
 	Brokers []*Broker
-	Addrs   string // of clients, separated by commas
+	Addrs   []string // of clients
+	Net     *relay.Net
 	dir     string
 }
 
-// NewCluster describes three brokers below dir; they are not started. settings are KEY=VALUE for -X, of each.
-func NewCluster(binary, dir string, settings ...string) (*Cluster, error) {
-	const size = 3
-	ports, err := peer.FreePorts(size)
+// NewCluster describes brokers below dir; they are not started. settings are KEY=VALUE for -X, of each. Its network is closed by Kill.
+func NewCluster(binary, dir string, size int, settings ...string) (*Cluster, error) {
+	const each = 5
+	free, err := relay.Free(each * size)
 	if err != nil {
 		return nil, err
 	}
 	c := &Cluster{dir: dir}
-	var join, addrs []string
-	for _, p := range ports {
-		join = append(join, fmt.Sprintf("127.0.0.1:%d", p))
-	}
+	ports, join := make([]relay.Ports, size), []string{}
 	for i := range size {
-		own := []string{
-			fmt.Sprint("broker.id=", i+1), "peer.listen=" + join[i], "join=" + strings.Join(join, ","), fmt.Sprint("bootstrap.expect=", size),
+		p := free[each*i:]
+		ports[i] = relay.Ports{ClientFront: p[0], ClientBack: p[1]}
+		if size > 1 {
+			ports[i].PeerFront, ports[i].PeerBack = p[2], p[3]
+			join = append(join, p[2].String())
 		}
-		sub := c.home(i)
-		if err := os.MkdirAll(sub, 0o755); err != nil {
-			return nil, err
-		}
-		b, err := NewBroker(binary, sub, append(own, settings...)...)
-		if err != nil {
-			return nil, err
-		}
-		c.Brokers = append(c.Brokers, b)
-		addrs = append(addrs, b.Addr)
 	}
-	c.Addrs = strings.Join(addrs, ",")
+	c.Net = relay.New(runtime.NewRealClock(), ports)
+	for i, p := range ports {
+		own := append(slices.Clone(settings), "advertised.listeners="+p.ClientFront.String())
+		if size > 1 {
+			own = append(own, fmt.Sprint("broker.id=", i+1), "peer.listen="+p.PeerBack.String(), "peer.advertise="+p.PeerFront.String(),
+				"join="+strings.Join(join, ","), fmt.Sprint("bootstrap.expect=", size))
+		}
+		if err := os.MkdirAll(c.home(i), 0o755); err != nil {
+			return nil, err
+		}
+		b := newBroker(binary, c.home(i), p.ClientBack, free[each*i+4], own...)
+		b.number, b.net = i+1, c.Net
+		c.Brokers = append(c.Brokers, b)
+		c.Addrs = append(c.Addrs, p.ClientFront.String())
+	}
 	return c, nil
 }
 
@@ -60,9 +65,32 @@ func (c *Cluster) home(i int) string { return filepath.Join(c.dir, fmt.Sprint("b
 
 // Start starts all of them: each answers only when the cluster is founded.
 func (c *Cluster) Start(ctx context.Context) error {
+	return c.all(func(b *Broker) error { return b.Start(ctx) })
+}
+
+// upgrade restarts all but the last one with another binary, in order and one after another. The levels that the cluster was founded at stay.
+func (c *Cluster) upgrade(ctx context.Context, binary string) error {
+	for i, b := range c.Brokers[:len(c.Brokers)-1] {
+		if err := b.Stop(ctx); err != nil {
+			return fmt.Errorf("upgrade broker %d: %w", i+1, err)
+		}
+		b.command.Path = binary
+		if err := b.Start(ctx); err != nil {
+			return fmt.Errorf("upgrade broker %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// Stop ends all of them in order, at the same time.
+func (c *Cluster) Stop(ctx context.Context) error {
+	return c.all(func(b *Broker) error { return b.Stop(ctx) })
+}
+
+func (c *Cluster) all(do func(*Broker) error) error {
 	results := make(chan error, len(c.Brokers))
 	for _, b := range c.Brokers {
-		go func() { results <- b.Start(ctx) }()
+		go func() { results <- do(b) }()
 	}
 	var err error
 	for range c.Brokers {
@@ -71,14 +99,9 @@ func (c *Cluster) Start(ctx context.Context) error {
 	return err
 }
 
-// Pause stops a broker's process without ending it: to the others it is silent, and itself it believes that no time has passed.
-func (b *Broker) Pause() error { return syscall.Kill(b.PID(), syscall.SIGSTOP) }
-
-// Resume lets it go on.
-func (b *Broker) Resume() error { return syscall.Kill(b.PID(), syscall.SIGCONT) }
-
-// Kill ends all that run with SIGKILL.
+// Kill ends all that run with SIGKILL, and the network.
 func (c *Cluster) Kill() error {
+	defer c.Net.Close()
 	var err error
 	for _, b := range c.Brokers {
 		if b.process != nil {
@@ -88,94 +111,57 @@ func (c *Cluster) Kill() error {
 	return err
 }
 
-// Leader is the index of the broker that leads a partition; -1: none does.
-func Leader(ctx context.Context, admin *kadm.Client, p Place) (int, error) {
-	m, err := admin.Metadata(ctx, p.Topic)
-	if err != nil {
-		return -1, err
-	}
-	d, ok := m.Topics[p.Topic].Partitions[p.Partition]
-	if !ok || d.Leader < 1 {
-		return -1, nil
-	}
-	return int(d.Leader - 1), nil
-}
-
-// AwaitInSync waits until every replica of the topics is in the ISR.
-func AwaitInSync(ctx context.Context, admin *kadm.Client, replicas int, topics ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
+// awaitInSync waits until every partition of the topics has a leader and all its replicas in the ISR.
+func awaitInSync(ctx context.Context, client *kgo.Client, topics []string, patience time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	behind := ""
+	behind := "nobody answered"
 	for {
-		m, err := admin.Metadata(ctx, topics...)
-		if err != nil && ctx.Err() != nil {
-			return fmt.Errorf("not all replicas are in sync: %s: %w", behind, err)
-		}
-		behind = ""
-		for _, topic := range topics {
-			for _, p := range m.Topics[topic].Partitions {
-				if len(p.ISR) < replicas || p.Leader < 1 {
-					behind += fmt.Sprintf(" %s-%d: leader %d, ISR %v", topic, p.Partition, p.Leader, p.ISR)
+		if m, err := askMetadata(ctx, client, topics); err == nil {
+			behind = ""
+			for p, s := range m {
+				if len(s.isr) < len(s.replicas) || s.leader < 1 {
+					behind += fmt.Sprintf(" %v: %v", p, s)
 				}
 			}
-		}
-		if err == nil && behind == "" {
-			return nil
+			if behind == "" {
+				return nil
+			}
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("not all replicas are in sync:%s", behind)
+			return fmt.Errorf("after %v, not all replicas are in sync: %s", patience, behind)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }
 
-// ReadSoon reads as Read does, and tries again while leaders are being replaced.
-func ReadSoon(ctx context.Context, addrs string, topics []string, writers map[string]*Writer) (History, error) {
-	const patience = 30 * time.Second
-	for began := time.Now(); ; {
-		h, err := Read(ctx, addrs, topics, writers)
-		if err == nil || ctx.Err() != nil || time.Since(began) > patience {
-			return h, err
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-}
-
-// Differ compares what the brokers have on disk of a partition, batch by batch; the brokers have to be down. Segments may begin elsewhere.
-func (c *Cluster) Differ(p Place) error {
-	var first []byte
+// writeDisks adds to the history what each broker has on its disk; the brokers have to be down. What is torn is left out: it was told that it was not mended.
+func (c *Cluster) writeDisks(rec *recorder, places []place, torn func(broker int, p place) bool) {
 	for i := range c.Brokers {
-		all, err := batches(filepath.Join(c.home(i), "data", fmt.Sprintf("%s-%d", p.Topic, p.Partition)))
-		if err != nil {
-			return err
-		}
-		if i == 0 {
-			first = all
-			continue
-		}
-		if !bytes.Equal(first, all) {
-			at := 0
-			for at < min(len(first), len(all)) && first[at] == all[at] {
-				at++
+		for _, p := range places {
+			if torn(i, p) {
+				continue
 			}
-			return fmt.Errorf("%v: broker %d has %d bytes of batches, broker 1 has %d; they differ from byte %d on", p, i+1, len(all), len(first), at)
+			batches, err := readBatches(filepath.Join(c.Brokers[i].Data, p.String()))
+			if err != nil {
+				rec.fatal(fmt.Sprint("broker-", i+1), p.String(), err.Error())
+				continue
+			}
+			now := rec.now()
+			rec.write(check.Event{Kind: check.Replica, Worker: fmt.Sprint("broker-", i+1), TP: p.String(), T0: now, T1: now, Batches: batches})
 		}
 	}
-	return nil
 }
 
-// batches reads the batches of a log, segment after segment.
-func batches(dir string) ([]byte, error) {
+// readBatches reads the batches of a log, segment after segment, up to the space that is reserved. A partition without files has none.
+func readBatches(dir string) ([]check.Batch, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.log"))
 	if err != nil {
 		return nil, err
 	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("%s has no segments", dir)
-	}
 	slices.Sort(files)
-	var all []byte
+	var all []check.Batch
 	for _, f := range files {
 		b, err := os.ReadFile(f)
 		if err != nil {
@@ -184,9 +170,16 @@ func batches(dir string) ([]byte, error) {
 		for len(b) > 0 {
 			v, rest, err := record.Split(b)
 			if err != nil {
-				break // space that was reserved
+				break
 			}
-			all, b = append(all, v...), rest
+			if err := v.VerifyCRC(); err != nil {
+				return nil, fmt.Errorf("%s, %d bytes before its end: %w", f, len(b), err)
+			}
+			all = append(all, check.Batch{
+				Base: int64(v.BaseOffset()), Last: int64(v.LastOffset()), Epoch: int32(v.LeaderEpoch()), Producer: int64(v.ProducerID()), Term: int16(v.ProducerEpoch()),
+				Sequence: int32(v.BaseSequence()), Bytes: v.Size(), CRC: v.CRC(),
+			})
+			b = rest
 		}
 	}
 	return all, nil

@@ -1,14 +1,10 @@
-package chaos
+package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,26 +16,11 @@ import (
 // metric reads one number of the broker's metrics.
 func metric(t *testing.T, b *Broker, name string) float64 {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+b.Monitor+"/metrics", http.NoBody)
+	n, err := metricOf(t.Context(), b, name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
-		if value, ok := strings.CutPrefix(lines.Text(), name+" "); ok {
-			n, err := strconv.ParseFloat(value, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return n
-		}
-	}
-	t.Fatalf("there is no metric %s", name)
-	return 0
+	return n
 }
 
 // committed asks for the offsets of a group, for as long as its coordinator loads.

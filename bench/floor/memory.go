@@ -22,15 +22,6 @@ type Figure struct {
 	Calls int64
 }
 
-// SecondsPerGB is the time one thread takes for a gigabyte (10^9 bytes).
-func (f Figure) SecondsPerGB() float64 { return f.Elapsed.Seconds() / (float64(f.Bytes) / 1e9) }
-
-// MBPerSecond is the throughput of one thread in 10^6 bytes a second.
-func (f Figure) MBPerSecond() float64 { return float64(f.Bytes) / 1e6 / f.Elapsed.Seconds() }
-
-// PerCall is the mean time of one operation.
-func (f Figure) PerCall() time.Duration { return f.Elapsed / time.Duration(max(1, f.Calls)) }
-
 // Copy measures D1: copying total bytes, hot (one 64 KiB buffer to another) and across
 // two buffers that no cache holds.
 func Copy(total int64) []Figure {

@@ -2,6 +2,7 @@
 //
 //	go run ./bench/group
 //	go run ./bench/group -kafka stock,tuned
+//	go run ./bench/group -rows commits -classes synced
 //
 // Members are raw connections of this process, so that a broker is measured and not a library; real Java consumers stand beside them in the classic group. All
 // brokers are started here, one after the other, and get the same load. Every value goes to a file below -out, one JSON line each; a summary is printed.
@@ -22,6 +23,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/troupe-broker/troupe/bench/program"
 )
 
 type bench struct {
@@ -34,13 +37,23 @@ type bench struct {
 	joins    int
 	rounds   int
 	duration time.Duration
+	pairs    int
+	rows     []string
+	classes  []string
+	settings []string
 	topic    string
 	raw      *values
 }
 
 func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if len(os.Args) > 1 && os.Args[1] == generatorWord {
+		end(generate(ctx, os.Args[2:]))
+		return
+	}
 	b := &bench{topic: "group-topic"}
-	var kafka string
+	var kafka, rows, classes, settings string
 	flag.StringVar(&b.troupe, "troupe", "", "troupe binary (default: built from this checkout); none: measure the peers alone")
 	flag.StringVar(&kafka, "kafka", "", "Apache Kafka profiles to run as peers: stock, tuned (needs Java and Maven)")
 	flag.StringVar(&b.dir, "work", "", "directory for data (default: a temporary one)")
@@ -50,13 +63,29 @@ func main() {
 	flag.IntVar(&b.joins, "joins", 10, "single joins to measure in a round")
 	flag.IntVar(&b.rounds, "rounds", 3, "rounds of each measurement with a new group")
 	flag.DurationVar(&b.duration, "duration", 5*time.Second, "length of a run of commits")
+	flag.IntVar(&b.pairs, "pairs", 3, "runs of a producer alone and beside commits, one after the other")
+	flag.StringVar(&rows, "rows", "members,commits", "what to measure")
+	flag.StringVar(&classes, "classes", cached+","+synced, "durability classes of commits")
+	flag.StringVar(&settings, "X", "", "settings of the Troupe broker: KEY=VALUE,…")
 	flag.Parse()
 	if kafka != "" {
 		b.kafka = strings.Split(kafka, ",")
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := b.run(ctx); err != nil {
+	if settings != "" {
+		b.settings = strings.Split(settings, ",")
+	}
+	var wrong, wrongClass error
+	b.rows, wrong = program.Choose("row", rows, []string{"members", "commits"})
+	b.classes, wrongClass = program.Choose("class", classes, []string{cached, synced})
+	if err := errors.Join(wrong, wrongClass); err != nil {
+		end(err)
+	}
+	end(b.run(ctx))
+}
+
+// end ends the process when something went wrong.
+func end(err error) {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "group:", err)
 		os.Exit(1)
 	}
@@ -104,6 +133,9 @@ func (b *bench) measure(ctx context.Context, s *server) error {
 		return err
 	}
 	for round := range b.rounds {
+		if !slices.Contains(b.rows, "members") {
+			break
+		}
 		group := fmt.Sprintf("classic-%d", round)
 		if err := awaitCoordinator(ctx, s.addr, group); err != nil {
 			return err
@@ -123,7 +155,14 @@ func (b *bench) measure(ctx context.Context, s *server) error {
 			return err
 		}
 	}
-	for _, class := range []string{cached, synced} {
+	for _, class := range b.classes {
+		if !slices.Contains(b.rows, "commits") {
+			break
+		}
+		// The topic of the offsets is made with the first group.
+		if err := awaitCoordinator(ctx, s.addr, commitGroup(0)); err != nil {
+			return err
+		}
 		if err := s.setClass(ctx, class); err != nil {
 			return err
 		}

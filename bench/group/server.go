@@ -32,7 +32,7 @@ func (b *bench) startTroupe(ctx context.Context) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := peer.NewTroupe(binary, filepath.Join(b.dir, "troupe-data"), filepath.Join(b.dir, "troupe.log"))
+	t, err := peer.NewTroupe(binary, filepath.Join(b.dir, "troupe-data"), filepath.Join(b.dir, "troupe.log"), b.settings...)
 	if err != nil {
 		return nil, err
 	}

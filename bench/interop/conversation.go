@@ -42,6 +42,8 @@ type cell struct {
 	// BatchRecords asks for batches of about so many records, where the client would make one of all; 0 is the client's
 	// own choice.
 	BatchRecords int `json:"batchRecords,omitempty"`
+	// Patient asks for as many attempts as it takes to find another leader; without it a client gives up soon, so that a refusal costs no minute.
+	Patient bool `json:"patient,omitempty"`
 }
 
 func (c cell) String() string {
@@ -79,6 +81,7 @@ const (
 	lacksDeleteRecords   = "delete-records"    // has no DeleteRecords request
 	lacksGroupSeek       = "group-seek"        // a member cannot move its position
 	lacksGroupFencing    = "group-fencing"     // a member commits what it read in a generation that is over as of the one it is in
+	lacksReadFailover    = "read-failover"     // reads by what lies below its consumers, which follows no leader
 	lacksReadHeaderBytes = "read-header-bytes" // prints headers: HeaderText instead of Headers
 )
 

@@ -18,7 +18,7 @@
 // speak one conversation: the suite writes one JSON object a line to the driver's standard input and reads one JSON
 // object a line from its standard output; what the library itself prints goes to a log.
 //
-//	-> {"id":1,"op":"hello","bootstrap":"127.0.0.1:40001"}
+//	-> {"id":1,"op":"hello","bootstrap":"127.0.0.1:40001,127.0.0.1:40002"}
 //	<- {"id":1,"hello":{"client":"kafkajs","version":"2.2.4","codecs":[…],"idempotent":true,"lacks":["header-order"]}}
 //	-> {"id":2,"op":"create","topic":"t","count":3,"config":{"compression.type":"zstd"}}
 //	<- {"id":2}
@@ -43,7 +43,7 @@
 //
 // A join is answered at once. The member then writes into the file "log" what happens to it, a line an event, each before
 // what follows from it: what it got before it commits it. So the file of a process that was killed tells what it had done.
-// "pattern" in place of "topics" subscribes by a regular expression, and "seek" moves one partition when it is first
+// "pattern" in place of "topics" subscribes by a regular expression, "instance" makes a static member, and "seek" moves one partition when it is first
 // assigned. The Java driver lets a member go without a word to its group when "leave" says "abandon".
 //
 //	assigned 1700000000000 t 3 -1
@@ -64,7 +64,9 @@
 //   - Lacks: what a client cannot do, by its own interface: keep the order of headers, set a timestamp. The comparison
 //     takes it into account and nothing else.
 //   - Target: the broker under test.
-//   - Section: a part of the suite: clients, topics, tools, groups.
+//   - Section: a part of the suite: clients, topics, tools, groups, restart, cluster, full.
+//   - Trio: three brokers that are one cluster, for the section of that name: Kafka's tools look at it while all are well, while one is dead, and when all
+//     are back; then a leader is killed under each client. Broker 3 of it dies first.
 //   - Way: how a client can be a member of a group: by which protocol, with which assignor, by names or by a pattern.
 //   - Story: one group from its first member to its last, while records keep coming: members join and leave, one is
 //     killed, another comes in its place. Its verdict: nothing lost, nothing got again that was committed, commits that

@@ -59,6 +59,12 @@ func newEnvironment() (*environment, error) {
 // log is the file that a program of this run prints into.
 func (e *environment) log(name string) string { return filepath.Join(e.run, name+".log") }
 
+// file writes a file of this run and gives its path.
+func (e *environment) file(name, text string) (string, error) {
+	path := filepath.Join(e.run, name)
+	return path, os.WriteFile(path, []byte(text), 0o644)
+}
+
 // errMissing is wrapped when the machine lacks a language: its clients are skipped.
 var errMissing = errors.New("not on this machine")
 

@@ -18,6 +18,7 @@ type membership struct {
 	Protocol  string   `json:"protocol,omitempty"` // classic or consumer
 	Assignor  string   `json:"assignor,omitempty"`
 	Reset     string   `json:"reset,omitempty"`
+	Instance  string   `json:"instance,omitempty"` // of a static member: group.instance.id
 	SessionMs int      `json:"sessionMs,omitempty"`
 	Seek      *seekTo  `json:"seek,omitempty"`
 	Log       string   `json:"log,omitempty"` // its journal

@@ -19,9 +19,10 @@ type observer struct {
 	admin  *kadm.Client
 }
 
-func newObserver(addr string) (*observer, error) {
+// newObserver makes one. addrs are the brokers by which it finds the cluster, separated by commas.
+func newObserver(addrs string) (*observer, error) {
 	client, err := kgo.NewClient(
-		kgo.SeedBrokers(addr), kgo.ClientID("interop-suite"), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0),
+		kgo.SeedBrokers(strings.Split(addrs, ",")...), kgo.ClientID("interop-suite"), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0),
 		kgo.MetadataMinAge(50*time.Millisecond),
 	)
 	if err != nil {

@@ -9,14 +9,15 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/troupe-broker/troupe/bench/program"
 )
 
 // sections are the parts of the suite by name, in their order.
-var sections = []string{"clients", "topics", "tools", "groups", "restart", "full"}
+var sections = []string{"clients", "topics", "tools", "groups", "restart", "cluster", "full"}
 
 // options are the command line.
 type options struct {
@@ -51,22 +52,11 @@ func parseOptions(args []string) (options, error) {
 		return o, fmt.Errorf("no suite %q: smoke or all", *suite)
 	}
 	var err error
-	if o.clients, err = choose("client", *clients, clientNames); err != nil {
+	if o.clients, err = program.Choose("client", *clients, clientNames); err != nil {
 		return o, err
 	}
-	o.sections, err = choose("section", *parts, sections)
+	o.sections, err = program.Choose("section", *parts, sections)
 	return o, err
-}
-
-// choose splits a list of names, keeps the order of all, and refuses what is not among them.
-func choose(what, list string, all []string) ([]string, error) {
-	named := strings.Split(list, ",")
-	for _, name := range named {
-		if !slices.Contains(all, name) {
-			return nil, fmt.Errorf("no %s %q: there are %s", what, name, strings.Join(all, ", "))
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !slices.Contains(named, name) }), nil
 }
 
 func main() {
@@ -136,6 +126,8 @@ func run(ctx context.Context, o options) (passed bool, err error) {
 			s.groups(ctx)
 		case "restart":
 			s.restart(ctx)
+		case "cluster":
+			err = errors.Join(err, s.cluster(ctx, o.clients))
 		case "full":
 			err = errors.Join(err, s.fullDepth(ctx, o.clients))
 		}

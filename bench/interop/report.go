@@ -59,8 +59,11 @@ func (r *report) checkWithin(ctx context.Context, limit time.Duration, w who, na
 }
 
 // eventually tries until it succeeds, for at most five seconds.
-func eventually(ctx context.Context, try func() error) error {
-	limit := time.NewTimer(5 * time.Second)
+func eventually(ctx context.Context, try func() error) error { return within(ctx, 5*time.Second, try) }
+
+// within tries until it succeeds, for at most that long.
+func within(ctx context.Context, atMost time.Duration, try func() error) error {
+	limit := time.NewTimer(atMost)
 	defer limit.Stop()
 	retry := time.NewTicker(100 * time.Millisecond)
 	defer retry.Stop()

@@ -16,7 +16,8 @@ func TestExpectationsTellRightOutputFromNearlyRight(t *testing.T) {
 	config := "  a.b=1 sensitive=false synonyms={X:a.b=1, Y:c=2, Z:d=3}\n"
 	dirs := `noise` + "\n" + `{"brokers":[{"broker":1,"logDirs":[{"partitions":[{"partition":"t-0","size":5,"offsetLag":0,"isFuture":false}],"error":null,"logDir":"/d"}]}],"version":1}` + "\n"
 	features := "Feature: kraft.version  SupportedMinVersion: 0  SupportedMaxVersion: 1  FinalizedVersionLevel: 1  Epoch: 7\n" +
-		"Feature: group.version  SupportedMinVersion: 0  SupportedMaxVersion: 1  FinalizedVersionLevel: 1  Epoch: 7\n"
+		"Feature: group.version  SupportedMinVersion: 0  SupportedMaxVersion: 1  FinalizedVersionLevel: 1  Epoch: 7\n" +
+		"Feature: troupe.peer.version  SupportedMinVersion: 1  SupportedMaxVersion: 1  FinalizedVersionLevel: 1  Epoch: 7\n"
 	var apis strings.Builder
 	apis.WriteString("127.0.0.1:9 (id: 1 rack: null isFenced: false) -> (\n")
 	for api, versions := range served {
@@ -28,6 +29,14 @@ func TestExpectationsTellRightOutputFromNearlyRight(t *testing.T) {
 		return fmt.Sprintf("| offset: %d CreateTime: 1700000000000 keySize: 2 valueSize: 9 sequence: 0 headerKeys: [] key: k7 payload: v7-xxx\n", offset)
 	}
 	index := "offset: 3 position: 10\noffset: 5 position: 20\noffset: 9 position: 30\n"
+
+	st := &stage{toolbox: box, trio: &trio{nodes: []*node{{id: 1, addr: "127.0.0.1:9"}, {id: 2, addr: "127.0.0.1:10"}}}}
+	second := strings.NewReplacer("127.0.0.1:9", "127.0.0.1:10", "id: 1", "id: 2").Replace(apis.String())
+	cluster := "Topic: p\tTopicId: x\n\tTopic: p\tPartition: 0\tLeader: 1\tReplicas: 1,2,3\tIsr: 2,1\tElr: 3\tLastKnownElr: \n" +
+		"\tTopic: p\tPartition: 1\tLeader: none\tReplicas: 3\tIsr: \tElr: 3\tLastKnownElr: 3\n"
+	quorum := "NodeId\tDirectoryId\tLogEndOffset\n1\tAAAAAAAAAAAAAAAAAAAAAA\t50\t0\t1700000000000\t1700000000000\tLeader\n" +
+		"2\tBBBBAAAAAAAAAAAAAAAAAA\t49\t1\t1700000000000\t1700000000000\tFollower\n"
+	endpoints := "ID HOST PORT RACK STATE ENDPOINT_TYPE\n1 127.0.0.1 9 null unfenced broker\n2 127.0.0.1 10 null unfenced broker\n"
 
 	for _, c := range []struct {
 		name   string
@@ -53,6 +62,20 @@ func TestExpectationsTellRightOutputFromNearlyRight(t *testing.T) {
 		{"wholeSegment", wholeSegment(5, 7), batch + record(5) + record(6), []string{
 			"", batch, batch + record(5), batch + record(6) + record(5), record(5) + record(6), strings.Replace(batch, "isvalid: true", "isvalid: false", 1) + record(5) + record(6),
 			batch + record(5) + strings.Replace(record(6), "v7", "v8", 1), batch + record(5) + record(6) + record(7),
+		}},
+		{"partitions", partitions("p-0 leader 1 replicas 1,2,3 isr 1,2 elr 3", "p-1 leader none replicas 3 isr none elr 3"), cluster, []string{
+			"", strings.Replace(cluster, "Isr: 2,1", "Isr: 2", 1), strings.Replace(cluster, "Elr: 3", "Elr: ", 1), strings.Replace(cluster, "Leader: none", "Leader: 3", 1),
+			strings.Replace(cluster, "1,2,3", "2,1,3", 1), cluster + topic, strings.Split(cluster, "\n")[0],
+		}},
+		{"voters", voters(1, 2), quorum, []string{
+			"", strings.Replace(quorum, "2\t", "3\t", 1), strings.Replace(quorum, "Follower", "Leader", 1), strings.Replace(quorum, "Leader", "Follower", 1),
+			strings.Replace(quorum, "BBBB", "AAAA", 1), strings.Replace(quorum, "\t0\t", "\t4\t", 1), strings.Replace(quorum, "1700000000000", "-1", 1),
+		}},
+		{"endpoints", st.endpoints(1, 2), endpoints, []string{
+			"", strings.Replace(endpoints, "2 ", "3 ", 1), strings.Replace(endpoints, "10", "11", 1), endpoints + "3 127.0.0.1 11 null unfenced broker\n",
+		}},
+		{"apiVersionsOfAll", st.apiVersionsOfAll(), apis.String() + second, []string{
+			"", apis.String(), second, apis.String() + strings.Replace(second, "id: 2", "id: 1", 1), apis.String() + strings.Replace(second, "Fetch(1): 4 to 18", "Fetch(1): 4 to 17", 1),
 		}},
 		{"indexEntries", indexEntries(), index, []string{"", "offset: 3 position: 10\n", index + "offset: 9 position: 40\n", index + "offset: 10 position: 30\n"}},
 	} {

@@ -1,7 +1,7 @@
 // Lifecycle measures what a broker costs before and after its work: the size of the
 // binary, the time from exec to the first acknowledged record (of an existing and of a
 // new data directory), the memory of an idle broker, and how long it takes until every
-// partition serves again after kill -9 with a large log.
+// partition serves again after kill -9, with a large log and with thousands of small ones.
 //
 //	go run ./bench/lifecycle
 //	go run ./bench/lifecycle -log-bytes 10GiB -partitions 1
@@ -42,6 +42,7 @@ type options struct {
 	idle       time.Duration
 	logBytes   int64
 	partitions int
+	many       int
 }
 
 func main() {
@@ -54,6 +55,7 @@ func main() {
 	flag.DurationVar(&o.idle, "idle", 10*time.Second, "how long a broker idles before its memory is read")
 	flag.StringVar(&size, "log-bytes", size, "size of the log for the kill -9 trial; 0 for none")
 	flag.IntVar(&o.partitions, "partitions", 1, "partitions that share the log")
+	flag.IntVar(&o.many, "many", 10_000, "partitions of the broker that has many; 0 for none")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -121,6 +123,7 @@ func (o options) run(ctx context.Context) (err error) {
 		o.existingDirectory(ctx, t),
 		o.killed(ctx, t, false),
 		o.killed(ctx, t, true),
+		o.manyPartitions(ctx, t),
 	)
 }
 

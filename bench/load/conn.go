@@ -24,7 +24,11 @@ type conn struct {
 }
 
 func dial(ctx context.Context, addr string) (*conn, error) {
-	d := net.Dialer{Timeout: 5 * time.Second}
+	return dialWithin(ctx, addr, 5*time.Second)
+}
+
+func dialWithin(ctx context.Context, addr string, limit time.Duration) (*conn, error) {
+	d := net.Dialer{Timeout: limit}
 	c, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err

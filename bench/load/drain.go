@@ -19,6 +19,8 @@ type Drain struct {
 	// End is where reading starts over: an offset that the partition holds all
 	// records below of.
 	End int64
+	// BytesPerSecond is the pace of the reader, who waits between two requests to keep it; 0: as fast as it can.
+	BytesPerSecond int64
 }
 
 // Drained is what a Drain did.
@@ -79,6 +81,12 @@ func (d Drain) Run(ctx context.Context) (Drained, error) {
 			next = 0
 		}
 		res.Requests++
+		if d.BytesPerSecond > 0 {
+			ahead := time.Duration(float64(res.Bytes)/float64(d.BytesPerSecond)*float64(time.Second)) - time.Since(start)
+			if ahead > 0 {
+				wait(ctx, ahead)
+			}
+		}
 	}
 	res.Elapsed = time.Since(start)
 	return res, nil

@@ -10,22 +10,25 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// OpenLoop sends one-record requests at a fixed rate, whatever the broker does.
+// OpenLoop sends small requests at a fixed rate, whatever the broker does.
 type OpenLoop struct {
 	Addr  string
 	Topic string
 	Acks  int16
 	// RecordBytes is the value's size, at least 8 (the intended time).
 	RecordBytes int
-	// RatePerSecond and Duration fix the schedule: request i is due at i/rate.
+	// RatePerSecond (of records) and Duration fix the schedule: record i is due at i/rate.
 	RatePerSecond int
 	Duration      time.Duration
+	// Batch is how many records go in a request, 0 means 1. A request is due when its last record is: the time in which a client collects the others is
+	// no broker's.
+	Batch int
 	// InFlightMax bounds the requests without an answer. A full window blocks the
 	// sender, and the wait counts against every request that was due meanwhile.
 	InFlightMax int
 }
 
-// Latencies are in nanoseconds, from the time each record was due.
+// Latencies are in nanoseconds, from the time each request was due.
 type Latencies struct {
 	// Ack ends when the produce answer was read, EndToEnd when a consumer that was
 	// long-polling had the record.
@@ -46,9 +49,14 @@ type due struct{ intended, sent time.Duration }
 func (o OpenLoop) Run(ctx context.Context) (Latencies, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	count := int64(o.RatePerSecond) * int64(o.Duration) / int64(time.Second)
+	per := int64(max(1, o.Batch))
+	count := int64(o.RatePerSecond) * int64(o.Duration) / int64(time.Second) / per
 	value := make([]byte, max(8, o.RecordBytes))
-	frame, batchAt := produceFrame(o.Topic, 0, o.Acks, sealBatch(appendRecord(nil, 0, value), 1))
+	var records []byte
+	for i := range per {
+		records = appendRecord(records, int(i), value)
+	}
+	frame, batchAt := produceFrame(o.Topic, 0, o.Acks, sealBatch(records, int(per)))
 	stampAt := len(frame) - 1 - len(value) // the value is followed by the header count alone
 
 	producer, err := dial(ctx, o.Addr)
@@ -81,7 +89,7 @@ func (o OpenLoop) Run(ctx context.Context) (Latencies, error) {
 	both.Go(func() { fail(o.readAcks(producer, count, waiting, start, lat)) })
 	both.Go(func() { fail(o.consume(consumer, count, start, lat)) })
 	for i := range count {
-		at := time.Duration(i) * time.Second / time.Duration(o.RatePerSecond)
+		at := time.Duration((i+1)*per-1) * time.Second / time.Duration(o.RatePerSecond)
 		if d := at - time.Since(start); d > 0 {
 			time.Sleep(d)
 		}
@@ -128,7 +136,8 @@ func (o OpenLoop) readAcks(c *conn, count int64, waiting <-chan due, start time.
 
 func (o OpenLoop) consume(c *conn, count int64, start time.Time, lat Latencies) error {
 	frame, offsetAt := fetchFrame(o.Topic, 500, 1<<20)
-	for next := int64(0); next < count; {
+	per := int64(max(1, o.Batch))
+	for next := int64(0); next < count*per; {
 		binary.BigEndian.PutUint64(frame[offsetAt:], uint64(next))
 		if _, err := c.Write(frame); err != nil {
 			return err
@@ -143,10 +152,10 @@ func (o OpenLoop) consume(c *conn, count int64, start time.Time, lat Latencies) 
 		}
 		now := time.Since(start)
 		for batch, rest, ok := nextBatch(records); ok; batch, rest, ok = nextBatch(rest) {
-			if end := batchEnd(batch); end != next+1 {
+			if end := batchEnd(batch); end != next+per {
 				return fmt.Errorf("consumer at offset %d got a batch that ends at %d", next, end)
 			}
-			next++
+			next += per
 			value := batch[len(batch)-1-max(8, o.RecordBytes):]
 			if err := record(lat.EndToEnd, now-time.Duration(binary.BigEndian.Uint64(value))); err != nil {
 				return err

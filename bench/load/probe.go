@@ -34,10 +34,10 @@ func (p Probe) Until(ctx context.Context, gone <-chan struct{}) error {
 			c, last = dial(ctx, p.Addr)
 		}
 		if c != nil {
-			if last = p.once(c, frame); last == nil {
+			if _, last = produceOnce(c, frame, p.Topic); last == nil {
 				return nil
 			}
-			if _, answered := errors.AsType[*refused](last); !answered {
+			if !isRefused(last) {
 				c.leave()
 				c = nil
 			}
@@ -55,19 +55,25 @@ func (p Probe) Until(ctx context.Context, gone <-chan struct{}) error {
 // refused is an answer with an error code.
 type refused struct{ error }
 
-func (p Probe) once(c *conn, frame []byte) error {
+func isRefused(err error) bool {
+	_, ok := errors.AsType[*refused](err)
+	return ok
+}
+
+// produceOnce sends one request and wants it acknowledged. The answer may take as long as a produce may, and a stall.
+func produceOnce(c *conn, frame []byte, topic string) (offset int64, err error) {
 	if err := c.SetDeadline(time.Now().Add(stallMax)); err != nil {
-		return err
+		return -1, err
 	}
 	if _, err := c.Write(frame); err != nil {
-		return err
+		return -1, err
 	}
 	body, err := c.response()
 	if err != nil {
-		return err
+		return -1, err
 	}
-	if _, err := produceAck(body, p.Topic); err != nil {
-		return &refused{err}
+	if offset, err = produceAck(body, topic); err != nil {
+		return -1, &refused{err}
 	}
-	return nil
+	return offset, nil
 }

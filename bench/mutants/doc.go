@@ -3,7 +3,8 @@
 //
 // # Lists
 //
-// A suite is a list of mutants beside the tests that hunt them, in the testdata of actors/sim and of group. Lines:
+// A suite is a list of mutants beside the tests that hunt them, in the testdata of actors/sim, one for a broker that is alone and one for several, and of
+// group. Lines:
 //
 //	mutant NAME
 //	bug N          the entry of the catalogue of real bugs that it brings back; 0: a rule of our own

@@ -20,7 +20,7 @@ import (
 
 var (
 	mutantsFlag = flag.String("mutants", "", "hunt the mutants whose names match")
-	suiteFlag   = flag.String("suite", "", "only those of this folder: actors/sim or group")
+	suiteFlag   = flag.String("suite", "", "only those of this suite: actors/sim, several or group")
 	seedsFlag   = flag.Int("seeds", 10_000, "give a mutant up after so many seeds")
 	resultsFlag = flag.String("results", "", "append a line for each mutant hunted to this file")
 )
@@ -38,7 +38,7 @@ func TestMutants(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range list {
-			if want.MatchString(m.name) && (*suiteFlag == "" || *suiteFlag == s.dir) {
+			if want.MatchString(m.name) && (*suiteFlag == "" || *suiteFlag == s.called()) {
 				hunt(t, s, m)
 			}
 		}
@@ -159,7 +159,7 @@ var (
 // seeds runs a mutant's binary until it fails, dies or is stuck. A seed is a subtest, or a line of TestHunt; what is said last tells the rule that broke.
 func seeds(ctx context.Context, dir, binary, test string) (kill, error) {
 	args := []string{"-test.run=^" + test + "$", "-test.timeout=0", "-test.v", "-test.failfast", fmt.Sprint("-seeds=", *seedsFlag)}
-	if test == "TestHunt" {
+	if strings.HasPrefix(test, "TestHunt") {
 		args = append(args, "-hunt")
 	}
 	cmd := exec.CommandContext(ctx, binary, args...)

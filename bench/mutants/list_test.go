@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ const root = "../.."
 
 // suite is a list of mutants and the random tests that hunt them.
 type suite struct {
+	name  string            // "" is that of its folder
 	list  string            // its file
 	dir   string            // whose hunter comes last
 	tests map[string]string // by folder: what is played seed by seed
@@ -26,12 +28,16 @@ type suite struct {
 
 var suites = []suite{
 	{list: "actors/sim/testdata/mutants.txt", dir: "actors/sim", tests: map[string]string{"actors/sim": "TestHunt"}, least: 12},
+	{name: "several", list: "actors/sim/testdata/mutants-several.txt", dir: "actors/sim", tests: map[string]string{"actors/sim": "TestHuntSeveral"}, least: 60},
 	{
 		list: "group/testdata/mutants/list.txt", dir: "group",
 		tests: map[string]string{"group": "TestRandomShards", "group/classic": "TestRandomGroups", "group/consumer": "TestModel"},
 		least: 20,
 	},
 }
+
+// called is what -suite calls it.
+func (s *suite) called() string { return cmp.Or(s.name, s.dir) }
 
 // hunters are the folders whose random tests hunt a mutant: first of the folder where it is, then of the suite.
 func (s *suite) hunters(m *mutant) []string {

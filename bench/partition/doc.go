@@ -12,6 +12,9 @@
 // order between two runs of the floor. All raw samples, the summary and one HTML page
 // are written into a directory below -out.
 //
+// With -cold SIZE a log of that size is read beside an open loop as well, once from memory and once from the disk, at a fixed pace: what a consumer that
+// catches up takes from those that are live.
+//
 // A figure is worth something as a ratio inside its round. The CPU cost (CPU-seconds of
 // the server for a gigabyte of payload) resists a noisy machine best. A speed is the
 // server's only if the null broker, which stores nothing, is at least 1.5 times faster

@@ -3,20 +3,18 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/troupe-broker/troupe/bench/peer"
+	"github.com/troupe-broker/troupe/bench/program"
 	"github.com/troupe-broker/troupe/bench/report"
 )
 
@@ -24,25 +22,12 @@ import (
 const machineTarget = "machine"
 
 func main() {
-	o, err := parseOptions(os.Args[1:])
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "partition:", err)
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if o.floorRole != "" {
-		err = o.serveFloor(ctx)
-	} else {
-		err = o.run(ctx)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "partition:", err)
-		os.Exit(1)
-	}
+	program.Main("partition", parseOptions, func(ctx context.Context, o options) error {
+		if o.floorRole != "" {
+			return o.serveFloor(ctx)
+		}
+		return o.run(ctx)
+	})
 }
 
 func (o options) run(ctx context.Context) (err error) {
@@ -81,6 +66,11 @@ func (o options) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if o.coldBytes > 0 {
+		if err := b.fillCold(ctx); err != nil {
+			return err
+		}
+	}
 	for round := 1; round <= o.rounds; round++ {
 		if err := b.round(ctx, round, fetchTopic); err != nil {
 			return err
@@ -111,6 +101,11 @@ func (b *bench) round(ctx context.Context, round int, fetchTopic string) error {
 				return err
 			}
 		}
+		if b.coldBytes > 0 {
+			if err := b.cold(ctx, round, class); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -136,7 +131,7 @@ func (b *bench) write(out string) error {
 		Title:   "One partition: Troupe beside the floor",
 		Command: "go run ./bench/partition " + strings.Join(os.Args[1:], " "),
 		Raw:     "samples.jsonl",
-		Facts:   append(facts(), b.settings()...),
+		Facts:   append(peer.Facts(), b.settings()...),
 		ToFloor: report.Summarise(served, toFloor),
 	}
 	for _, l := range report.Summarise(slices.DeleteFunc(slices.Clone(all), func(s report.Sample) bool { return !isMachine(s) }),

@@ -25,6 +25,9 @@ type options struct {
 	recordBytes   int
 	bytesPerCell  int64
 	smallRequests int64
+	coldBytes     int64 // of the log that a reader catches up on; 0: none
+	coldPace      int64 // bytes a second that it reads
+	coldRate      int   // records a second of the open loop beside it
 	seed          uint64
 	out, workDir  string
 	troupe        string
@@ -48,6 +51,9 @@ func parseOptions(args []string) (options, error) {
 	fs.IntVar(&o.recordBytes, "record", 1000, "bytes of a record's value")
 	fs.Int64Var(&o.bytesPerCell, "bytes", 1<<30, "payload bytes of one run")
 	fs.Int64Var(&o.smallRequests, "small-requests", 100_000, "bound on the requests of one run")
+	cold := fs.String("cold", "0", "size of a log that is read from the disk beside an open loop, in each class; 0 for none")
+	pace := fs.String("cold-pace", "256MiB", "bytes a second that its reader takes")
+	fs.IntVar(&o.coldRate, "cold-rate", 1000, "records a second of the open loop beside it")
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of the payload and of the shuffled order")
 	fs.StringVar(&o.out, "out", "bench/results", "directory for the results")
 	fs.StringVar(&o.workDir, "work", "", "directory for data, on the file system to measure (default: a temporary one)")
@@ -63,7 +69,7 @@ func parseOptions(args []string) (options, error) {
 	if fs.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q: everything is a flag, see -h", fs.Arg(0))
 	}
-	var errs [4]error
+	var errs [6]error
 	o.produceSizes, errs[0] = each(*produce, parseBytes)
 	o.fetchSizes, errs[1] = each(*fetch, parseBytes)
 	o.rates, errs[2] = each(*rates, strconv.Atoi)
@@ -74,6 +80,8 @@ func parseOptions(args []string) (options, error) {
 		}
 		return c, nil
 	})
+	o.coldBytes, errs[4] = parseSize(*cold)
+	o.coldPace, errs[5] = parseSize(*pace)
 	o.kafka, _ = each(*kafka, func(s string) (string, error) { return s, nil })
 	if o.rounds < 1 || o.inFlight < 1 || o.recordBytes < 16 {
 		errs[0] = errors.Join(errs[0], errors.New("-rounds and -in-flight must be at least 1, -record at least 16"))
@@ -96,8 +104,13 @@ func each[T any](list string, parse func(string) (T, error)) ([]T, error) {
 	return out, nil
 }
 
+func parseSize(s string) (int64, error) {
+	n, err := parseBytes(s)
+	return int64(n), err
+}
+
 func parseBytes(s string) (int, error) {
-	for suffix, unit := range map[string]int{"KiB": 1 << 10, "MiB": 1 << 20} {
+	for suffix, unit := range map[string]int{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
 		if digits, ok := strings.CutSuffix(s, suffix); ok {
 			n, err := strconv.Atoi(digits)
 			return n * unit, err
@@ -105,7 +118,7 @@ func parseBytes(s string) (int, error) {
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil {
-		return 0, fmt.Errorf("size %q: want bytes, KiB or MiB: %w", s, err)
+		return 0, fmt.Errorf("size %q: want bytes, KiB, MiB or GiB: %w", s, err)
 	}
 	return n, nil
 }

@@ -40,8 +40,10 @@ type bench struct {
 	d4, d5  *server
 	d5Log   string
 	d5End   int64
-	topics  int
-	rng     *rand.Rand
+
+	coldTopic string // of the log that -cold asks for
+	topics    int
+	rng       *rand.Rand
 }
 
 // measured is what a run of the generator did.
@@ -61,7 +63,7 @@ func (b *bench) sample(w report.Workload, round int, s *server, run func() (meas
 	if err != nil {
 		return err
 	}
-	machine0, err := readMachine()
+	machine0, err := peer.ReadMachine()
 	if err != nil {
 		return err
 	}
@@ -69,7 +71,7 @@ func (b *bench) sample(w report.Workload, round int, s *server, run func() (meas
 	if runErr != nil {
 		return fmt.Errorf("%s, %s: %w", s.name, w.Name, runErr)
 	}
-	machine1, err := readMachine()
+	machine1, err := peer.ReadMachine()
 	if err != nil {
 		return err
 	}
@@ -82,8 +84,8 @@ func (b *bench) sample(w report.Workload, round int, s *server, run func() (meas
 		return err
 	}
 	used, own := server1.Sub(server0), own1.Sub(own0)
-	busy, steal := machine1.since(machine0)
-	other := (time.Duration(busy)*10*time.Millisecond - used.CPU() - own.CPU()).Seconds() / m.elapsed.Seconds()
+	busy, steal := machine1.Since(machine0)
+	other := (busy - used.CPU() - own.CPU()).Seconds() / m.elapsed.Seconds()
 	sm := report.Sample{
 		Workload: w, Target: s.name, Round: round, Bytes: m.bytes, Requests: m.requests, Elapsed: m.elapsed,
 		CPU: used.CPU(), CPUSystem: used.System, Generator: own.CPU(), Other: other, Steal: steal,

@@ -20,6 +20,8 @@ import (
 type server struct {
 	name string
 	addr string
+	// dataDir is where its partitions lie; empty for the floors.
+	dataDir string
 	*peer.Process
 	// admin makes and removes topics; nil for the floors, which know no topics.
 	admin *kadm.Client
@@ -79,7 +81,7 @@ func (o options) startTroupe(ctx context.Context, binary, dir string) (*server, 
 	}
 	t.Command.CPUs = o.serverCPUs()
 	s := &server{
-		name: nameTroupe, addr: t.Addr,
+		name: nameTroupe, addr: t.Addr, dataDir: filepath.Join(dir, "troupe-data"),
 		topicConfig: map[report.Class]map[string]string{
 			report.Cached: {"write.caching": "true", "file.delete.delay.ms": "1000", "retention.ms": "-1"},
 			report.Synced: {"write.caching": "false", "file.delete.delay.ms": "1000", "retention.ms": "-1"},
@@ -104,7 +106,7 @@ func (o options) startKafka(ctx context.Context, profile, dir string) (*server, 
 		return nil, err
 	}
 	s := &server{
-		name: "kafka-" + profile, addr: k.Addr, Process: k.Process,
+		name: "kafka-" + profile, addr: k.Addr, dataDir: k.DataDir, Process: k.Process,
 		topicConfig: map[report.Class]map[string]string{
 			report.Cached: {"file.delete.delay.ms": "1000", "retention.ms": "-1"},
 			report.Synced: {"file.delete.delay.ms": "1000", "flush.messages": "1", "retention.ms": "-1"},
@@ -122,14 +124,21 @@ func (s *server) connect() error {
 	return nil
 }
 
-// createTopic makes a topic of one partition and waits until its leader serves it: Kafka's metadata shows a leader before the broker has become one.
+// createTopic makes a topic of one partition.
 func (s *server) createTopic(ctx context.Context, topic string, class report.Class) error {
+	return s.createTopicWith(ctx, topic, class, nil)
+}
+
+// createTopicWith makes a topic of one partition and waits until its leader serves it: Kafka's metadata shows a leader before the broker has become one.
+func (s *server) createTopicWith(ctx context.Context, topic string, class report.Class, more map[string]string) error {
 	if s.admin == nil {
 		return nil
 	}
 	configs := map[string]*string{}
-	for k, v := range s.topicConfig[class] {
-		configs[k] = &v
+	for _, set := range []map[string]string{s.topicConfig[class], more} {
+		for k, v := range set {
+			configs[k] = &v
+		}
 	}
 	if _, err := s.admin.CreateTopic(ctx, 1, 1, configs, topic); err != nil {
 		return fmt.Errorf("%s: create topic %s: %w", s.name, topic, err)

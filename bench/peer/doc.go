@@ -13,6 +13,8 @@
 //     server.properties give; Tuned is set for a machine with two cores.
 //   - Class: how much a broker promises with an acknowledgement. Cached is Kafka as shipped: the bytes are in the page
 //     cache. Synced is flush.messages=1: each append waits for the disk. Figures of the two classes are never mixed.
+//   - Cluster: three nodes, of either kind, that can be killed, paused and started again one by one.
+//   - Network: three hosts behind a bridge, each a network namespace, so that one can be cut off.
 //   - Process: one started child. It has a known pid, is stopped by that pid alone, and dies with the process that
 //     started it.
 //   - Usage: what the kernel has charged to a process so far: user and system CPU time, and the memory it holds itself

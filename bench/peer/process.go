@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"syscall"
@@ -30,6 +31,8 @@ type Command struct {
 	Stdout io.Writer
 	// CPUs keeps the child and all its threads on these processors; empty leaves them to the scheduler.
 	CPUs []int
+	// Namespace is the name of the network namespace that the child lives in; empty: that of this process. See Network.
+	Namespace string
 	// Grace is how long Stop waits between asking and killing; 0 means 20 s.
 	Grace time.Duration
 }
@@ -79,7 +82,7 @@ func Start(c Command) (*Process, error) {
 		// The kernel sends Pdeathsig when the thread that forked ends, so this thread is held as long as the child lives.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		if err := startOn(cmd, c.CPUs); err != nil {
+		if err := startIn(cmd, c.Namespace, c.CPUs); err != nil {
 			started <- errors.Join(err, log.Close())
 			return
 		}
@@ -174,6 +177,27 @@ func (p *Process) Stop(ctx context.Context) error {
 	})
 	<-p.exited
 	return err
+}
+
+// startIn starts cmd in a network namespace, which the child inherits from the calling thread. The caller has locked the thread.
+func startIn(cmd *exec.Cmd, namespace string, cpus []int) (err error) {
+	if namespace == "" {
+		return startOn(cmd, cpus)
+	}
+	home, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		return fmt.Errorf("network namespace of this thread: %w", err)
+	}
+	defer func() { err = errors.Join(err, home.Close()) }()
+	there, err := os.Open(filepath.Join(namespaces, namespace))
+	if err != nil {
+		return fmt.Errorf("network namespace %s: %w", namespace, err)
+	}
+	defer func() { err = errors.Join(err, there.Close()) }()
+	if err := unix.Setns(int(there.Fd()), unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("entering network namespace %s: %w", namespace, err)
+	}
+	return errors.Join(startOn(cmd, cpus), unix.Setns(int(home.Fd()), unix.CLONE_NEWNET))
 }
 
 // startOn starts cmd with the calling thread's affinity set to cpus, which the child inherits. The caller has locked

@@ -74,12 +74,14 @@ func probe(ctx context.Context, addr string) (err error) {
 
 // FreePorts names n TCP ports of 127.0.0.1 that nobody listens on now. Another process may take one before the caller
 // does; that is rare, and StartKafka then tries others.
-func FreePorts(n int) ([]int, error) {
+func FreePorts(n int) ([]int, error) { return freePorts(net.IPv4(127, 0, 0, 1), n) }
+
+func freePorts(ip net.IP, n int) ([]int, error) {
 	ports := make([]int, 0, n)
 	var held []io.Closer
 	for range n {
 		// All are held until the last is found, so that no two are equal.
-		l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+		l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: ip})
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("looking for a free port: %w", err), closeAll(held))
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // franz is twmb/franz-go: kgo to write and read, kadm for topics.
-type franz struct{ bootstrap string }
+type franz struct{ bootstrap []string }
 
 func (f *franz) hello() hello {
 	return hello{
@@ -22,7 +22,7 @@ func (f *franz) hello() hello {
 }
 
 func (f *franz) create(ctx context.Context, topic string, partitions int32, config map[string]string) error {
-	c, err := kgo.NewClient(kgo.SeedBrokers(f.bootstrap))
+	c, err := kgo.NewClient(kgo.SeedBrokers(f.bootstrap...))
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (f *franz) create(ctx context.Context, topic string, partitions int32, conf
 }
 
 func (f *franz) remove(ctx context.Context, topic string) error {
-	c, err := kgo.NewClient(kgo.SeedBrokers(f.bootstrap))
+	c, err := kgo.NewClient(kgo.SeedBrokers(f.bootstrap...))
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (f *franz) remove(ctx context.Context, topic string) error {
 }
 
 func (f *franz) administer(ctx context.Context, name string, partitions int, key, value string, below int64) (t topic, err error) {
-	c, err := kgo.NewClient(kgo.SeedBrokers(f.bootstrap))
+	c, err := kgo.NewClient(kgo.SeedBrokers(f.bootstrap...))
 	if err != nil {
 		return t, err
 	}
@@ -116,7 +116,7 @@ var franzCodecs = map[string]kgo.CompressionCodec{
 func (f *franz) produce(ctx context.Context, topic string, partition int32, p produce) ([]int64, error) {
 	acks := map[int]kgo.Acks{0: kgo.NoAck(), 1: kgo.LeaderAck(), -1: kgo.AllISRAcks()}[p.Acks]
 	opts := []kgo.Opt{
-		kgo.SeedBrokers(f.bootstrap), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.SeedBrokers(f.bootstrap...), kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ProducerBatchCompression(franzCodecs[p.Codec]), kgo.RequiredAcks(acks), kgo.ProducerLinger(5 * time.Millisecond),
 		// The suite's records are as large as a topic allows and beyond: the broker shall say so, not the client.
 		kgo.ProducerBatchMaxBytes(16 << 20), kgo.BrokerMaxWriteBytes(32 << 20), kgo.RecordRetries(20), kgo.UnknownTopicRetries(20),
@@ -156,7 +156,7 @@ func (f *franz) produce(ctx context.Context, topic string, partition int32, p pr
 
 func (f *franz) read(ctx context.Context, topic string, partition int32, from int64, count int) ([]record, error) {
 	c, err := kgo.NewClient(
-		kgo.SeedBrokers(f.bootstrap), kgo.FetchMaxWait(500*time.Millisecond), kgo.KeepControlRecords(),
+		kgo.SeedBrokers(f.bootstrap...), kgo.FetchMaxWait(500*time.Millisecond), kgo.KeepControlRecords(),
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {partition: kgo.NewOffset().At(from)}}),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 	)

@@ -28,7 +28,7 @@ func (f *franz) join(ctx context.Context, m membership, j *journal) error {
 		}
 	}
 	opts := []kgo.Opt{
-		kgo.SeedBrokers(f.bootstrap), kgo.ClientID("interop-franz-go"), kgo.ConsumerGroup(m.Group), kgo.Balancers(balancers[m.Assignor]),
+		kgo.SeedBrokers(f.bootstrap...), kgo.ClientID("interop-franz-go"), kgo.ConsumerGroup(m.Group), kgo.Balancers(balancers[m.Assignor]),
 		kgo.ConsumeStartOffset(reset), kgo.ConsumeResetOffset(reset), kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll(),
 		kgo.OnPartitionsAssigned(each("assigned")), kgo.OnPartitionsRevoked(each("revoked")), kgo.OnPartitionsLost(each("revoked")),
 		kgo.FetchMaxWait(500 * time.Millisecond), kgo.AdjustFetchOffsetsFn(m.adjust()),
@@ -42,6 +42,9 @@ func (f *franz) join(ctx context.Context, m membership, j *journal) error {
 		opts = append(opts, kgo.ServerSideBalancer())
 	} else {
 		opts = append(opts, kgo.SessionTimeout(m.session()), kgo.HeartbeatInterval(m.heartbeat()), kgo.RebalanceTimeout(m.session()))
+	}
+	if m.Instance != "" {
+		opts = append(opts, kgo.InstanceID(m.Instance))
 	}
 	c, err := kgo.NewClient(opts...)
 	if err != nil {
@@ -111,7 +114,7 @@ func (m membership) adjust() func(context.Context, map[string]map[int32]kgo.Offs
 }
 
 func (f *franz) commit(ctx context.Context, group, topic string, partition int32, offset int64, metadata string) (committed, error) {
-	c, err := kgo.NewClient(kgo.SeedBrokers(f.bootstrap))
+	c, err := kgo.NewClient(kgo.SeedBrokers(f.bootstrap...))
 	if err != nil {
 		return committed{}, err
 	}

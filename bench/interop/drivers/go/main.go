@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"strings"
 	"time"
 )
 
@@ -21,7 +22,7 @@ import (
 type request struct {
 	ID        int               `json:"id"`
 	Op        string            `json:"op"`
-	Bootstrap string            `json:"bootstrap"`
+	Bootstrap string            `json:"bootstrap"` // brokers, separated by commas
 	Topic     string            `json:"topic"`
 	Partition int32             `json:"partition"`
 	Count     int               `json:"count"`
@@ -39,8 +40,10 @@ type produce struct {
 	Acks       int    `json:"acks"`
 	Idempotent bool   `json:"idempotent"`
 	// BatchRecords is the most records of a batch, about; 0 leaves that to the library's largest batch.
-	BatchRecords int      `json:"batchRecords"`
-	Records      []record `json:"records"`
+	BatchRecords int `json:"batchRecords"`
+	// Patient asks for as many attempts as it takes to find another leader.
+	Patient bool     `json:"patient"`
+	Records []record `json:"records"`
 }
 
 // record is one record in either direction. A nil Key, Value or header value is Kafka's null.
@@ -140,7 +143,7 @@ func serve(name string) error {
 		}
 		if r.Op == "hello" {
 			var err error
-			if c, err = newClient(name, r.Bootstrap); err != nil {
+			if c, err = newClient(name, strings.Split(r.Bootstrap, ",")); err != nil {
 				return err
 			}
 		}
@@ -154,7 +157,7 @@ func serve(name string) error {
 	return in.Err()
 }
 
-func newClient(name, bootstrap string) (client, error) {
+func newClient(name string, bootstrap []string) (client, error) {
 	switch name {
 	case "franz-go":
 		return &franz{bootstrap}, nil

@@ -16,7 +16,8 @@ type membership struct {
 	Pattern  string   `json:"pattern"`  // in place of Topics: a regular expression
 	Protocol string   `json:"protocol"` // classic or consumer
 	Assignor string   `json:"assignor"`
-	Reset    string   `json:"reset"` // earliest or latest
+	Reset    string   `json:"reset"`    // earliest or latest
+	Instance string   `json:"instance"` // of a static member: group.instance.id
 	// SessionMs is for the classic protocol; in the other the broker says.
 	SessionMs int `json:"sessionMs"`
 	// Seek moves one partition of the first topic when it is first assigned.

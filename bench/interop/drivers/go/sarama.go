@@ -14,11 +14,11 @@ import (
 // newest that it knows.
 type saramaClient struct {
 	name      string
-	bootstrap string
+	bootstrap []string
 	version   sarama.KafkaVersion
 }
 
-func newSarama(name, bootstrap string) *saramaClient {
+func newSarama(name string, bootstrap []string) *saramaClient {
 	s := &saramaClient{name: name, bootstrap: bootstrap, version: sarama.DefaultVersion}
 	if name == "sarama-max" {
 		s.version = sarama.MaxVersion
@@ -42,7 +42,7 @@ func (s *saramaClient) config() *sarama.Config {
 }
 
 func (s *saramaClient) create(_ context.Context, topic string, partitions int32, config map[string]string) error {
-	admin, err := sarama.NewClusterAdmin([]string{s.bootstrap}, s.config())
+	admin, err := sarama.NewClusterAdmin(s.bootstrap, s.config())
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (s *saramaClient) create(_ context.Context, topic string, partitions int32,
 }
 
 func (s *saramaClient) remove(_ context.Context, topic string) error {
-	admin, err := sarama.NewClusterAdmin([]string{s.bootstrap}, s.config())
+	admin, err := sarama.NewClusterAdmin(s.bootstrap, s.config())
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (s *saramaClient) remove(_ context.Context, topic string) error {
 }
 
 func (s *saramaClient) administer(_ context.Context, name string, partitions int, key, value string, below int64) (t topic, err error) {
-	c, err := sarama.NewClient([]string{s.bootstrap}, s.config())
+	c, err := sarama.NewClient(s.bootstrap, s.config())
 	if err != nil {
 		return t, err
 	}
@@ -142,10 +142,13 @@ func (s *saramaClient) produce(_ context.Context, topic string, partition int32,
 	c.Producer.Flush.MaxMessages = p.BatchRecords
 	c.Producer.MaxMessageBytes = 16 << 20
 	c.Producer.Retry.Max = 3
+	if p.Patient {
+		c.Producer.Retry.Max = 100
+	}
 	// The library wants this for idempotence; without sequences, a batch sent again would arrive after its successors.
 	c.Net.MaxOpenRequests = 1
 	c.Producer.Idempotent = p.Idempotent
-	producer, err := sarama.NewSyncProducer([]string{s.bootstrap}, c)
+	producer, err := sarama.NewSyncProducer(s.bootstrap, c)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +184,7 @@ func (s *saramaClient) read(ctx context.Context, topic string, partition int32, 
 	c := s.config()
 	c.Consumer.Return.Errors = true
 	c.Consumer.MaxWaitTime = 50 * time.Millisecond // closing waits for the fetch that is under way
-	consumer, err := sarama.NewConsumer([]string{s.bootstrap}, c)
+	consumer, err := sarama.NewConsumer(s.bootstrap, c)
 	if err != nil {
 		return nil, err
 	}
@@ -191,6 +194,7 @@ func (s *saramaClient) read(ctx context.Context, topic string, partition int32, 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, messages.Close()) }()
+	var trouble error // with a connection: the library tells of it and goes on
 	for len(out) < count {
 		select {
 		case m := <-messages.Messages():
@@ -200,9 +204,12 @@ func (s *saramaClient) read(ctx context.Context, topic string, partition int32, 
 			}
 			out = append(out, got)
 		case e := <-messages.Errors():
-			return out, e.Err
+			if _, refused := s.code(e.Err); refused {
+				return out, e.Err
+			}
+			trouble = e.Err
 		case <-ctx.Done():
-			return out, fmt.Errorf("%d of %d records: %w", len(out), count, ctx.Err())
+			return out, errors.Join(fmt.Errorf("%d of %d records: %w", len(out), count, ctx.Err()), trouble)
 		}
 	}
 	return out, nil

@@ -26,7 +26,7 @@ func (s *saramaClient) join(ctx context.Context, m membership, j *journal) (err 
 	c.Consumer.Offsets.AutoCommit.Interval = 100 * time.Millisecond
 	c.Consumer.MaxWaitTime = 100 * time.Millisecond
 	c.Consumer.Return.Errors = true
-	group, err := sarama.NewConsumerGroup([]string{s.bootstrap}, m.Group, c)
+	group, err := sarama.NewConsumerGroup(s.bootstrap, m.Group, c)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (s *saramaClient) commit(_ context.Context, group, topic string, partition 
 	config := s.config()
 	config.Consumer.Return.Errors = true
 	config.Consumer.Offsets.AutoCommit.Enable = false
-	c, err := sarama.NewClient([]string{s.bootstrap}, config)
+	c, err := sarama.NewClient(s.bootstrap, config)
 	if err != nil {
 		return got, err
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // segmentio is segmentio/kafka-go, by its Writer and Reader, which is how programs use it.
-type segmentio struct{ bootstrap string }
+type segmentio struct{ bootstrap []string }
 
 func (s *segmentio) hello() hello {
 	return hello{
@@ -25,7 +25,7 @@ func (s *segmentio) hello() hello {
 }
 
 func (s *segmentio) client() *kafka.Client {
-	return &kafka.Client{Addr: kafka.TCP(s.bootstrap), Transport: &kafka.Transport{}}
+	return &kafka.Client{Addr: kafka.TCP(s.bootstrap...), Transport: &kafka.Transport{}}
 }
 
 func (s *segmentio) create(ctx context.Context, topic string, partitions int32, config map[string]string) error {
@@ -108,7 +108,7 @@ func (s *segmentio) produce(ctx context.Context, topic string, partition int32, 
 	var mu sync.Mutex
 	var offsets []int64
 	w := &kafka.Writer{
-		Addr: kafka.TCP(s.bootstrap), Topic: topic, RequiredAcks: kafka.RequiredAcks(p.Acks), Compression: segmentioCodecs[p.Codec],
+		Addr: kafka.TCP(s.bootstrap...), Topic: topic, RequiredAcks: kafka.RequiredAcks(p.Acks), Compression: segmentioCodecs[p.Codec],
 		BatchTimeout: 5 * time.Millisecond, BatchBytes: 16 << 20, MaxAttempts: 3, Transport: &kafka.Transport{},
 		Balancer: kafka.BalancerFunc(func(kafka.Message, ...int) int { return int(partition) }),
 		Completion: func(done []kafka.Message, err error) {
@@ -153,7 +153,7 @@ func (s *segmentio) produce(ctx context.Context, topic string, partition int32, 
 
 func (s *segmentio) read(ctx context.Context, topic string, partition int32, from int64, count int) (out []record, err error) {
 	r := kafka.NewReader(kafka.ReaderConfig{
-		Brokers: []string{s.bootstrap}, Topic: topic, Partition: int(partition), MinBytes: 1, MaxBytes: 32 << 20,
+		Brokers: s.bootstrap, Topic: topic, Partition: int(partition), MinBytes: 1, MaxBytes: 32 << 20,
 		// Closing a reader waits for the fetch that is under way.
 		MaxWait: 50 * time.Millisecond, ReadBackoffMin: 5 * time.Millisecond, OffsetOutOfRangeError: true,
 	})

@@ -12,7 +12,7 @@ import (
 func (s *segmentio) join(ctx context.Context, m membership, j *journal) (err error) {
 	balancers := map[string]kafka.GroupBalancer{"range": kafka.RangeGroupBalancer{}, "roundrobin": kafka.RoundRobinGroupBalancer{}}
 	r := kafka.NewReader(kafka.ReaderConfig{
-		Brokers: []string{s.bootstrap}, GroupID: m.Group, GroupTopics: m.Topics, GroupBalancers: []kafka.GroupBalancer{balancers[m.Assignor]},
+		Brokers: s.bootstrap, GroupID: m.Group, GroupTopics: m.Topics, GroupBalancers: []kafka.GroupBalancer{balancers[m.Assignor]},
 		SessionTimeout: m.session(), HeartbeatInterval: m.heartbeat(), RebalanceTimeout: m.session(), JoinGroupBackoff: 200 * time.Millisecond,
 		StartOffset: map[string]int64{"earliest": kafka.FirstOffset, "latest": kafka.LastOffset}[m.Reset],
 		MinBytes:    1, MaxBytes: 1 << 20, MaxWait: 100 * time.Millisecond, ReadBackoffMin: 5 * time.Millisecond,

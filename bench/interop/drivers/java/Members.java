@@ -106,6 +106,9 @@ final class Members {
                 p.put("heartbeat.interval.ms", session / 10);
                 p.put("max.poll.interval.ms", Math.max(session, 10_000));
             }
+            if (!r.path("instance").asText().isEmpty()) {
+                p.put("group.instance.id", r.path("instance").asText());
+            }
             if (r.hasNonNull("seek")) {
                 seek = new TopicPartition(r.path("topics").path(0).asText(), r.path("seek").path("partition").asInt());
             }
@@ -122,6 +125,9 @@ final class Members {
                     while (!stop) {
                         poll();
                     }
+                } catch (Exception e) {
+                    write(new StringBuilder("failed " + System.currentTimeMillis() + " " + e.toString().replace('\n', ' ') + "\n"));
+                    throw e;
                 } finally {
                     if (abandon) {
                         consumer.close(CloseOptions.groupMembershipOperation(CloseOptions.GroupMembershipOperation.REMAIN_IN_GROUP).withTimeout(Duration.ZERO));

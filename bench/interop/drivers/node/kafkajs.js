@@ -39,7 +39,7 @@ let kafka
 const operations = {
   async hello({ bootstrap }) {
     kafka = new Kafka({
-      brokers: [bootstrap],
+      brokers: bootstrap.split(','),
       clientId: 'interop-kafkajs',
       retry: { retries: 3 },
       logCreator: () => ({ label, log }) => console.error(label, JSON.stringify(log)),
@@ -52,7 +52,7 @@ const operations = {
         codecs: Object.keys(codecs),
         idempotent: true,
         // Its headers are an object: the order between names is lost, in both directions, and null has no way in.
-        lacks: ['header-order', 'write-null-header'],
+        lacks: ['header-order', 'write-null-header', 'read-failover'],
         groups: ['classic/roundrobin', 'classic/regex'],
       },
     }
@@ -115,8 +115,9 @@ const operations = {
     }
   },
 
-  async produce({ topic, partition, codec, acks, idempotent, batchRecords, records }) {
-    const producer = kafka.producer({ idempotent, maxInFlightRequests: 1, allowAutoTopicCreation: false })
+  async produce({ topic, partition, codec, acks, idempotent, batchRecords, patient, records }) {
+    const retry = patient ? { initialRetryTime: 100, maxRetryTime: 500, retries: 100 } : undefined
+    const producer = kafka.producer({ idempotent, maxInFlightRequests: 1, allowAutoTopicCreation: false, retry })
     await producer.connect()
     try {
       const messages = records.map((r) => ({

@@ -74,7 +74,7 @@ class Confluent:
                 "linger.ms": 5,
                 "message.max.bytes": 16 << 20,
                 "message.timeout.ms": 30_000,
-                "message.send.max.retries": 3,
+                "message.send.max.retries": 100 if idempotent else 3,
             }
         )
         offsets = [None] * len(records)
@@ -157,6 +157,8 @@ class Confluent:
                 "heartbeat.interval.ms": m.heartbeat_ms,
                 "max.poll.interval.ms": max(m.session_ms, 10_000),
             }
+        if m.instance:
+            config["group.instance.id"] = m.instance
         consumer = confluent_kafka.Consumer(self.common | config)
         incremental = m.protocol == "consumer" or m.assignor.startswith("cooperative")
         seek = m.seek

@@ -151,7 +151,9 @@ class KafkaPython:
             consumer.subscribe(m.topics, listener=Listener())
         try:
             while not stop.is_set():
-                got = consumer.poll(timeout_ms=100)
+                # Not much shorter: a poll that ends while a rejoin is under way makes kafka-python 3.0.12 forget it. See stalls in
+                # bench/interop/groups.go.
+                got = consumer.poll(timeout_ms=1000)
                 journal.got((r.topic, r.partition, r.offset) for records in got.values() for r in records)
                 next_offsets = {tp: OffsetAndMetadata(records[-1].offset + 1, "", -1) for tp, records in got.items() if records}
                 if not next_offsets:

@@ -53,6 +53,7 @@ class Membership:
         self.reset = j["reset"]
         self.session_ms = j["sessionMs"]  # for the classic protocol; in the other the broker says
         self.heartbeat_ms = self.session_ms // 10
+        self.instance = j.get("instance") or ""  # of a static member: group.instance.id
         seek = j.get("seek")  # moves one partition of the first topic when it is first assigned
         self.seek = (self.topics[0], seek["partition"], seek["offset"]) if seek else None
 
