@@ -9,12 +9,14 @@ GOLANGCI    := $(shell $(GO) env GOPATH)/bin/golangci-lint
 LINT_VERSION := v2.15.0
 SEED        ?=
 SEEDS       ?= 200
+KIND        ?= one
+FROM        ?= 0
 MUTANTS     ?= .
 MUTANT_SEEDS ?= 10000
 FUZZ        ?= .
 FUZZ_TIME   ?= 20s
 
-.PHONY: help build test race lint layout golden fuzz sim mutants interop interop-all chaos bench ci
+.PHONY: help build test race lint layout golden fuzz sim seeds mutants interop interop-all chaos bench ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -49,6 +51,10 @@ fuzz: ## each fuzz target for FUZZ_TIME; FUZZ=regexp chooses
 sim: ## the broker in the simulated world: SEEDS=n worlds, or one with SEED=n
 	$(GO) test -count=1 ./actors/sim -args $(if $(SEED),-seed=$(SEED),-seeds=$(SEEDS))
 
+seeds: ## a ledger of KIND (one, several, long or power) seeds: FROM and SEEDS say which, a line goes to bench/results/seeds.txt
+	$(GO) test -count=1 -timeout 0 -v ./actors/sim -run '^TestLedger$$' -args -ledger=$(KIND) -from=$(FROM) -seeds=$(SEEDS) \
+		-commit=$(shell git describe --always --dirty) -results=$(CURDIR)/bench/results/seeds.txt
+
 mutants: ## put known bugs into the tree, one by one, and run random tests until each is found: hours; MUTANTS=regexp chooses
 	$(GO) test -count=1 -timeout 0 -v ./bench/mutants -run '^TestMutants$$' -args -mutants='$(MUTANTS)' -seeds=$(MUTANT_SEEDS)
 
@@ -61,7 +67,7 @@ interop-all: ## the whole matrix of clients, codecs and acks
 	$(GO) run ./bench/interop -suite all -out bench/results/interop-troupe.txt
 	$(GO) test -count=1 -tags interop ./bench/peer
 
-chaos: ## kill -9 loops and hostile clients against the real binary; TROUPE_TEST_KILL_LOOPS=n for longer
+chaos: ## faults under real clients, and hostile ones; `go run ./bench/chaos -help` for long runs
 	TROUPE_TEST_ALONE=1 $(GO) test -count=1 -timeout 30m -v ./bench/chaos
 
 bench: ## per-partition throughput against floors and peers, raw files and one page

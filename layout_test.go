@@ -638,6 +638,42 @@ func TestArchitectureNamesWhatExists(t *testing.T) {
 	}
 }
 
+func TestInterleavingsNameWhatPlaysThem(t *testing.T) {
+	const paper = "docs/interleavings.md"
+	text, err := os.ReadFile(paper)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folders := map[string]string{
+		"p": "partition/testdata", "c": "cluster/testdata/conversations", "f": "cluster/testdata/foundings", "s": "actors/sim/testdata/stories",
+	}
+	tests := make(map[string]bool)
+	for _, f := range goFiles(t) {
+		for _, d := range f.ast.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && f.test {
+				tests[fn.Name.Name] = true
+			}
+		}
+	}
+	named := regexp.MustCompile("`(?:([pcfs])/([a-z_-]+\\.txt)|(Test[A-Za-z0-9]+))`")
+	seen := 0
+	for i, line := range strings.Split(string(text), "\n") {
+		for _, m := range named.FindAllStringSubmatch(line, -1) {
+			seen++
+			if m[3] != "" {
+				if !tests[m[3]] {
+					t.Errorf("%s:%d: there is no %s", paper, i+1, m[3])
+				}
+			} else if _, err := os.Stat(filepath.Join(folders[m[1]], m[2])); err != nil {
+				t.Errorf("%s:%d: %s/%s does not exist", paper, i+1, folders[m[1]], m[2])
+			}
+		}
+	}
+	if seen == 0 {
+		t.Errorf("%s names no test: the pattern that reads it is wrong", paper)
+	}
+}
+
 func TestLinksInPapersLeadSomewhere(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
 	seen := 0
