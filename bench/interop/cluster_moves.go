@@ -27,13 +27,13 @@ func (st *stage) reassigns(ctx context.Context, name, line, path string, expecte
 	st.awaits(ctx, "kafka-reassign-partitions", reassignCommand, name, line+" --reassignment-json-file "+path, expected...)
 }
 
-// movedValue is a record of the load: about ten kilobytes.
+// movedValue is a record of the load: about a kilobyte.
 func movedValue(n int64) []byte {
-	return append(strconv.AppendInt(nil, n, 10), bytes.Repeat([]byte{' '}, 10_000)...)
+	return append(strconv.AppendInt(nil, n, 10), bytes.Repeat([]byte{' '}, 1_000)...)
 }
 
-// enough is how many records of each partition are more than what a throttle lets pass at once: three answers to a follower.
-const enough = 300
+// enough is how many records of each partition are more than what a throttle lets pass at once: three answers to a follower, of records that are not compressed.
+const enough = 3_200
 
 // movedLoad is an idempotent producer that writes numbered records into both partitions with acks=all until it is told to end. It tells how many there
 // are in each and that none failed.
@@ -45,7 +45,7 @@ type movedLoad struct {
 
 func (st *stage) moveLoad(ctx context.Context) (*movedLoad, error) {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(st.trio.nodes[0].addr, st.trio.nodes[1].addr, st.trio.nodes[2].addr), kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		kgo.DefaultProduceTopic(moved), kgo.MetadataMinAge(50*time.Millisecond))
+		kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.DefaultProduceTopic(moved), kgo.MetadataMinAge(50*time.Millisecond))
 	if err != nil {
 		return nil, err
 	}
