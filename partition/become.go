@@ -2,6 +2,7 @@ package partition
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/troupe-broker/troupe/wire"
 	"github.com/troupe-broker/troupe/wire/ident"
@@ -30,7 +31,7 @@ func (m *Machine) become(now Now, c *Become, out *Out) {
 		panic(fmt.Sprintf("partition: leader epoch %d had leader %d and write.caching=%v, now it has leader %d and %v",
 			c.LeaderEpoch, m.leader, !m.mode.strict, c.Leader, !c.Strict))
 	}
-	m.closeProposal(now, c, out)
+	m.closeProposal(now, c, out) // before the record is taken over: it may change what the proposal was about
 	m.leader, m.leaderEpoch, m.partitionEpoch = c.Leader, c.LeaderEpoch, c.PartitionEpoch
 	for _, r := range m.replicas.assign(c, m.broker, newEpoch) {
 		switch {
@@ -64,36 +65,39 @@ func (m *Machine) become(now Now, c *Become, out *Out) {
 }
 
 // reregister takes over new registrations of replicas from a record that is otherwise
-// known. What a replica said under its former one says nothing any more (KIP-903); a
-// proposal that names it stays as it is, for the controller to refuse.
+// known, and who is barred. What a replica said under its former one says nothing any more
+// (KIP-903); a proposal that names it stays as it is, for the controller to refuse.
 func (m *Machine) reregister(now Now, c *Become, out *Out) bool {
 	if c.LeaderEpoch != m.leaderEpoch || c.PartitionEpoch != m.partitionEpoch || len(c.Replicas) != len(m.replicas.all) {
 		return false
 	}
-	changed := false
 	for i, r := range c.Replicas {
 		if r.Broker != m.replicas.all[i].Broker || r.BrokerEpoch < m.replicas.all[i].BrokerEpoch {
 			return false // an older record: registrations rise
 		}
-		changed = changed || r != m.replicas.all[i].Replica
+	}
+	if !m.replicas.differs(c) {
+		return false
 	}
 	for i, r := range c.Replicas {
 		old := &m.replicas.all[i]
+		old.barred = slices.Contains(c.Barred, r.Broker)
 		if r == old.Replica {
 			continue
 		}
 		m.voidAsk(old, out)
 		next := fresh(r)
 		next.inISR, next.pending, next.leaving, next.wasMember = old.inISR, old.pending, old.leaving, old.wasMember
-		next.full, next.damaged = old.full, old.damaged
+		next.full, next.damaged, next.barred = old.full, old.damaged, old.barred
 		next.clock.start(now.Mono, m.end)
 		*old = next
 	}
-	if changed {
-		m.armLag(now, out)
-		m.askOn(out)
-	}
-	return changed
+	m.proposed.forgive()
+	m.proposed.outdated = m.proposed.open
+	m.armLag(now, out)
+	m.askOn(out)
+	m.proposeISR(now, out)
+	return true
 }
 
 // lead begins a leadership. Produces that wait from an earlier one of this broker

@@ -51,7 +51,7 @@ func TestNoCommittedRecordIsLost(t *testing.T) {
 		"acked", "duplicate", "elected from ISR", "elected from ELR", "declared loss", "truncating", "starting-anew", "diverged",
 		"isr-shrinks", "isr-expands", "refused proposal", "stale-ask", "stale-answer", "stale-flush", "stale-become", "stale-progress",
 		"power loss", "killed", "sync-hung", "resigned", "cannot resign", "offline", "marked offline", "leader offline", "early ask", "early progress", "rebuilt producers", "truncation refused",
-		"strict-confirmed", "strict cleared", "offset not available", "log-start", "deferred become", "append failed", "converged", "marked full", "full leader replaced", "full member dropped", "room",
+		"strict-confirmed", "strict cleared", "offset not available", "log-start", "deferred become", "append failed", "converged", "marked full", "full leader replaced", "full member dropped", "room", "unfenced",
 	} {
 		if seen[k] == 0 {
 			t.Errorf("no seed came to %q", k)
@@ -260,9 +260,12 @@ func (c *cluster) settle() {
 			x.boot(true)
 		}
 		x.full = false
+		if !c.control.registered[x.id-1] {
+			c.control.unfence(x.id)
+		}
 	}
 	c.control.ready = true
-	for range 400 {
+	for range 50 { // five seconds: whoever may join an ISR joins soon
 		for range 40 {
 			c.deliver()
 			c.control.takeMark()

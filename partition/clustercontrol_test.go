@@ -60,7 +60,7 @@ func (k *controller) commit() {
 	}
 	k.records = append(k.records, partition.Become{
 		Leader: k.leader, LeaderEpoch: k.leaderEpoch, PartitionEpoch: k.partitionEpoch, Replicas: slices.Clone(k.replicas),
-		ISR: slices.Clone(k.isr), Strict: k.strict, Full: slices.Clone(k.full),
+		ISR: slices.Clone(k.isr), Strict: k.strict, Full: slices.Clone(k.full), Barred: k.barred(),
 	})
 	k.c.say("record leader=%d epoch=%d partition-epoch=%d isr=%v elr=%v strict=%v", k.leader, k.leaderEpoch, k.partitionEpoch, k.isr, k.elr, k.strict)
 }
@@ -126,6 +126,16 @@ func (k *controller) elect(but ...ident.BrokerID) {
 
 func (k *controller) serves(id ident.BrokerID) bool {
 	return k.registered[id-1] && !slices.Contains(k.offline, id)
+}
+
+// barred lists those who are taken into no ISR.
+func (k *controller) barred() (ids []ident.BrokerID) {
+	for _, r := range k.replicas {
+		if !k.serves(r.Broker) {
+			ids = append(ids, r.Broker)
+		}
+	}
+	return ids
 }
 
 func (k *controller) allBack() bool {
@@ -199,11 +209,26 @@ func (k *controller) takeFull(id ident.BrokerID, full bool) {
 	k.commit()
 }
 
-// notice fences a broker that is down, or seldom one that is not.
+// notice fences a broker that is down, or seldom one that is not, and takes that one back.
 func (k *controller) notice(id ident.BrokerID) {
-	if k.registered[id-1] && !k.c.node(id).up {
+	switch up := k.c.node(id).up; {
+	case up && !k.registered[id-1]:
+		k.unfence(id)
+	case k.registered[id-1] && (!up || k.c.chance(20)):
 		k.fence(id)
 	}
+}
+
+// unfence takes a broker back that went on as it was. That changes no record but for who is
+// barred.
+func (k *controller) unfence(id ident.BrokerID) {
+	k.c.seen["unfenced"]++
+	k.registered[id-1] = true
+	if k.leader == ident.NoBroker {
+		k.elect()
+		return
+	}
+	k.commit()
 }
 
 // register takes a broker back. What may have lost something that it had reported is

@@ -26,7 +26,7 @@ type Replica struct {
 // Become applies the partition's record of the metadata log: a new leader, a new
 // ISR, a new write.caching mode. One that is older than what the machine knows (by
 // leader epoch, then by partition epoch) is ignored; the same one again can only
-// bring another registration of a replica.
+// bring another registration of a replica, or other Barred.
 type Become struct {
 	Leader         ident.BrokerID // ident.NoBroker: there is none
 	LeaderEpoch    ident.LeaderEpoch
@@ -41,6 +41,10 @@ type Become struct {
 	Full []ident.BrokerID
 	// Damaged lists the replicas that cannot read all they have: no reader is sent there.
 	Damaged []ident.BrokerID
+	// Barred lists the replicas that the controller takes into no ISR: their brokers are
+	// fenced, leave or are not registered, or they are out of service. Like a registration
+	// it may change without a change of the record.
+	Barred []ident.BrokerID
 	// MinISR is the smallest ISR that commits anything, as the controller judged ISR and
 	// ELR by it; 0: what Config.MinISR and the replicas say.
 	MinISR int32

@@ -424,7 +424,7 @@ func (a *args) config(c partition.Config) partition.Config {
 }
 
 // become reads a metadata record. Brokers are 1 (this one), 2, 3; every broker epoch
-// is 100 unless epoch-of-2=… says otherwise.
+// is 100 unless epoch-of-2=… says otherwise; full, damaged and barred list brokers.
 func (a *args) become() *partition.Become {
 	b := &partition.Become{
 		Leader: ident.BrokerID(a.num("leader", 1)), LeaderEpoch: ident.LeaderEpoch(a.num("epoch", 0)),
@@ -459,6 +459,13 @@ func (a *args) become() *partition.Become {
 			a.t.Fatalf("%s: full %q", a.d.Pos, s)
 		}
 		b.Full = append(b.Full, id)
+	}
+	for _, s := range a.list("barred") {
+		var id ident.BrokerID
+		if _, err := fmt.Sscan(s, &id); err != nil {
+			a.t.Fatalf("%s: barred %q", a.d.Pos, s)
+		}
+		b.Barred = append(b.Barred, id)
 	}
 	for _, s := range a.list("damaged") {
 		var id ident.BrokerID

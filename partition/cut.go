@@ -159,5 +159,6 @@ func (m *Machine) becomeLater(c *Become) {
 	}
 	later := *c
 	later.Replicas, later.ISR = slices.Clone(c.Replicas), slices.Clone(c.ISR)
+	later.Full, later.Damaged, later.Barred = slices.Clone(c.Full), slices.Clone(c.Damaged), slices.Clone(c.Barred)
 	m.cut.later = &later
 }

@@ -86,7 +86,9 @@
 // what counts of its log is at the leader's log end. Members whose clock has run out
 // are proposed to leave, others that have reached the epoch's start and the high
 // watermark to join. One proposal is out at a time and emitted again unchanged until
-// a record with a higher partition epoch comes; after a refusal the next one waits.
+// a record with a higher partition epoch comes. After a refusal the next one waits, each
+// time twice as long, until one is accepted or it is another situation: somebody has
+// registered anew, or is barred or no more. Whoever is barred is not proposed at all.
 //
 // What the shell has to keep:
 //
@@ -134,6 +136,8 @@
 //
 // Other words:
 //
+//   - Barred: of a replica, that the controller would take it into no ISR: its broker is
+//     fenced, leaves or is not registered, or it is out of service. It may go on asking.
 //   - Full: of a replica, that nothing can be appended for want of space or descriptors. It
 //     keeps and serves what it has.
 //   - Generation: one life of a log in a process, between openings and truncations.

@@ -69,28 +69,60 @@ func (m *Machine) armLag(now Now, out *Out) {
 type isrProposal struct {
 	open bool
 	Proposal
-	// notBefore is when the next one may be made after a refusal.
-	notBefore ident.Instant
+	outdated bool // what is known of the replicas has changed since: its refusal says nothing
+	// What was refused waits. Whoever is to be dropped holds up acks=all, so it does not wait
+	// for those who were to be added.
+	joins, leaves holdOff
+	refused       []Replica // the set that was refused last; nil: none since one was accepted
 }
 
-// proposeISR asks for every follower that has caught up, and has room, to be added, and for every
-// member that has been behind for too long to be dropped. One proposal is out at a
-// time.
+// holdOff is the pause after a refusal. Each refusal is a record of the metadata log, and
+// its reason may last: so each pause is twice as long as the one before.
+type holdOff struct {
+	until ident.Instant
+	pause int64 // in nanoseconds
+}
+
+// holdOffMax bounds the pause after a refusal, in nanoseconds.
+const holdOffMax = 30_000_000_000
+
+// extend begins a pause; the first one takes that long.
+func (h *holdOff) extend(now ident.Instant, first int64) {
+	h.pause = max(min(2*h.pause, holdOffMax), first)
+	h.until = now + ident.Instant(h.pause)
+}
+
+// forgive ends the pauses: what was refused may be taken now.
+func (p *isrProposal) forgive() {
+	p.joins, p.leaves, p.refused, p.outdated = holdOff{}, holdOff{}, nil, false
+}
+
+// proposeISR asks for every follower that has caught up, has room and is not barred, to be
+// added, and for every member that has been behind for too long to be dropped. One
+// proposal is out at a time.
+//
+// Kafka's leader looks in its own metadata, too, before it proposes anybody
+// (Partition.isReplicaIsrEligible): a fenced broker that goes on fetching would have it
+// propose for as long as that lasts.
 func (m *Machine) proposeISR(now Now, out *Out) {
-	if m.role != Leading || m.proposed.open || now.Mono < m.proposed.notBefore {
+	if m.role != Leading || m.proposed.open {
 		return
 	}
+	mayJoin, mayLeave := now.Mono >= m.proposed.joins.until, now.Mono >= m.proposed.leaves.until
 	joining, leaving := int32(0), int32(0)
 	for i := range m.replicas.all {
 		r := &m.replicas.all[i]
 		switch {
 		case r.Broker == m.broker:
 		case r.inISR && m.overdue(r, now.Mono):
+			if !mayLeave {
+				continue
+			}
 			r.leaving, r.asks = true, false
 			leaving++
 		// Below the epoch's start a follower may still have to truncate; below the
 		// high watermark it lacks records that were acknowledged.
-		case !r.inISR && !r.full && r.verified && (r.asks || r.clock.stands) && r.reported(m.mode.strict) >= max(m.epochStart, m.highWatermark):
+		case mayJoin && !r.inISR && !r.full && !r.barred && r.verified && (r.asks || r.clock.stands) && r.reported(m.mode.strict) >= max(m.epochStart, m.highWatermark):
 			r.pending = true
 			joining++
 		}
@@ -104,10 +136,11 @@ func (m *Machine) proposeISR(now Now, out *Out) {
 			isr = append(isr, r.Replica)
 		}
 	}
-	if joining > 0 {
+	again := slices.Equal(isr, m.proposed.refused) // it has been told
+	if joining > 0 && !again {
 		out.note(Note{Kind: NoteISRExpands, Count: joining, LeaderEpoch: m.leaderEpoch})
 	}
-	if leaving > 0 {
+	if leaving > 0 && !again {
 		out.note(Note{Kind: NoteISRShrinks, Count: leaving, LeaderEpoch: m.leaderEpoch})
 	}
 	m.propose(now, Proposal{LeaderEpoch: m.leaderEpoch, PartitionEpoch: m.partitionEpoch, ISR: isr}, out)
@@ -129,11 +162,26 @@ func (m *Machine) armPropose(now Now, out *Out) {
 	out.Arm = append(out.Arm, Alarm{Key: AlarmPropose, At: m.proposeAlarm})
 }
 
+// armHolds arms the look at what may be proposed when a pause ends.
+func (m *Machine) armHolds(now Now, out *Out) {
+	m.proposeAlarm = never
+	for _, h := range [...]*holdOff{&m.proposed.joins, &m.proposed.leaves} {
+		if h.until > now.Mono {
+			m.proposeAlarm = min(m.proposeAlarm, h.until)
+		}
+	}
+	if m.proposeAlarm != never {
+		out.Arm = append(out.Arm, Alarm{Key: AlarmPropose, At: m.proposeAlarm})
+	}
+}
+
 // retryProposal sends the proposal again, or makes the one that had to wait.
 func (m *Machine) retryProposal(now Now, out *Out) {
 	m.proposeAlarm = never
 	if !m.proposed.open {
-		m.proposeISR(now, out)
+		if m.proposeISR(now, out); !m.proposed.open {
+			m.armHolds(now, out)
+		}
 		return
 	}
 	out.Propose = append(out.Propose, m.proposed.Proposal)
@@ -141,30 +189,42 @@ func (m *Machine) retryProposal(now Now, out *Out) {
 }
 
 // closeProposal ends the proposal, because a record with a higher partition epoch is
-// there: with the change or without it. After a refusal the next one waits, lest the
-// metadata log grow by a record for each turn.
+// there: with the change or without it. It ends by no answer, as Kafka's does: an answer
+// may be lost, and after a refusal a copy of the proposal that is still on its way could be
+// accepted; the record makes all copies void. After a refusal the next one waits, lest
+// the metadata log grow by a record for each turn, unless the record has changed what
+// was refused.
 func (m *Machine) closeProposal(now Now, c *Become, out *Out) {
-	p := m.proposed
-	m.proposed = isrProposal{notBefore: p.notBefore}
-	m.proposeAlarm = never
-	if c.LeaderEpoch != p.LeaderEpoch {
-		m.proposed.notBefore = 0
+	p := &m.proposed
+	was := *p
+	p.open, p.Proposal = false, Proposal{}
+	switch {
+	case c.LeaderEpoch > m.leaderEpoch || m.replicas.differs(c) || was.open && (was.outdated || was.is(c.ISR)):
+		p.forgive()
+	case was.open:
+		m.holdOff(now, was.ISR)
+	}
+	m.armHolds(now, out)
+}
+
+// is tells whether a set is the one that was proposed.
+func (p *isrProposal) is(isr []ident.BrokerID) bool {
+	return len(isr) == len(p.ISR) && !slices.ContainsFunc(p.ISR, func(r Replica) bool { return !slices.Contains(isr, r.Broker) })
+}
+
+// holdOff lets what was refused wait.
+func (m *Machine) holdOff(now Now, isr []Replica) {
+	if m.config.ProposeRetryNanos <= 0 {
 		return
 	}
-	if !p.open {
-		if p.notBefore > now.Mono {
-			m.armPropose(now, out) // it waits on
+	h := &m.proposed.leaves
+	for i := range m.replicas.all {
+		if m.replicas.all[i].pending {
+			h = &m.proposed.joins
 		}
-		return
 	}
-	accepted := len(c.ISR) == len(p.ISR)
-	for i := range p.ISR {
-		accepted = accepted && slices.Contains(c.ISR, p.ISR[i].Broker)
-	}
-	if !accepted && m.config.ProposeRetryNanos > 0 {
-		m.proposed.notBefore = now.Mono + ident.Instant(m.config.ProposeRetryNanos)
-		m.armPropose(now, out)
-	}
+	h.extend(now.Mono, m.config.ProposeRetryNanos)
+	m.proposed.refused = isr
 }
 
 // startClocks lets the clocks of all members run from now, those of a new epoch.

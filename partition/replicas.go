@@ -15,6 +15,7 @@ type replica struct {
 	leaving bool // its removal is proposed; only together with inISR
 	full    bool // it cannot append: the record says so
 	damaged bool // it cannot read all it has: likewise
+	barred  bool // the controller would not take it into the ISR
 	// wasMember: the clock has been started for its membership.
 	wasMember bool
 
@@ -76,6 +77,7 @@ func (s *replicaSet) assign(c *Become, self ident.BrokerID, newEpoch bool) (gone
 		}
 		next.inISR, next.pending, next.leaving = false, false, false
 		next.full, next.damaged = slices.Contains(c.Full, r.Broker), slices.Contains(c.Damaged, r.Broker)
+		next.barred = slices.Contains(c.Barred, r.Broker)
 		if slices.Contains(c.ISR, r.Broker) {
 			next.inISR = true
 			s.isrSize++
@@ -89,6 +91,20 @@ func (s *replicaSet) assign(c *Become, self ident.BrokerID, newEpoch bool) (gone
 		panic(fmt.Sprintf("partition: broker %d leads a partition it has no replica of", self))
 	}
 	return old
+}
+
+// differs tells whether a record says something else than is known of any replica that
+// decides whether the controller takes it into an ISR.
+func (s *replicaSet) differs(c *Become) bool {
+	if len(c.Replicas) != len(s.all) {
+		return true
+	}
+	for i, r := range c.Replicas {
+		if old := &s.all[i]; r != old.Replica || slices.Contains(c.Barred, r.Broker) != old.barred || slices.Contains(c.Full, r.Broker) != old.full {
+			return true
+		}
+	}
+	return false
 }
 
 // find returns the replica on a broker, or nil.

@@ -77,8 +77,12 @@ func (r *rootActor) becomeOf(image *cluster.Image, p *cluster.Partition) *partit
 	c := &partition.Become{Leader: p.Leader, LeaderEpoch: p.LeaderEpoch, PartitionEpoch: p.Epoch, ISR: p.ISR, Strict: p.Strict, MinISR: p.MinISR, Full: p.Full, Damaged: p.Damaged}
 	for i, id := range p.Replicas {
 		rep := partition.Replica{Broker: id, BrokerEpoch: ident.NoBrokerEpoch}
-		if b, ok := image.Broker(id); ok {
+		b, ok := image.Broker(id)
+		if ok {
 			rep.BrokerEpoch = b.Epoch
+		}
+		if !ok || b.Fenced || b.ShuttingDown || slices.Contains(p.Offline, id) {
+			c.Barred = append(c.Barred, id)
 		}
 		if i < len(p.Directories) {
 			rep.Directory = p.Directories[i]
@@ -184,19 +188,25 @@ func (r *rootActor) connect() {
 	clear(r.moved)
 }
 
-// registered tells the replicas here of brokers that have registered anew: what they said under their former epochs does not count any more.
+// registered tells the replicas here of brokers that have registered anew: what they said under their former epochs does not count any more. Those that lead hear
+// of brokers, too, that may join an ISR now, or may not any more.
 func (r *rootActor) registered(t *runtime.Turn, image *cluster.Image, brokers []cluster.BrokerDelta) {
-	var anew []ident.BrokerID
+	var anew, barred []ident.BrokerID
 	for _, d := range brokers {
-		if d.To != nil && d.From != nil && d.From.Epoch != d.To.Epoch {
+		switch {
+		case d.To == nil || d.From == nil:
+		case d.From.Epoch != d.To.Epoch:
 			anew = append(anew, d.ID)
+		case d.From.Fenced != d.To.Fenced || d.From.ShuttingDown != d.To.ShuttingDown:
+			barred = append(barred, d.ID)
 		}
 	}
-	if len(anew) == 0 {
+	if len(anew)+len(barred) == 0 {
 		return
 	}
+	self := r.shared.identity.Broker
 	r.eachReplica(func(rep *replica, p *cluster.Partition) {
-		if slices.ContainsFunc(anew, p.HasReplica) {
+		if slices.ContainsFunc(anew, p.HasReplica) || p.Leader == self && slices.ContainsFunc(barred, p.HasReplica) {
 			_ = t.Send(rep.ref, r.recordOf(image, p)) // one that has stopped leads nothing
 		}
 	})

@@ -50,11 +50,12 @@ type Plan struct {
 	Expect   []Expect // of a story
 }
 
-// Expect is what has to be seen in a run, so that a story is known to have told what it is about.
+// Expect is what has to be seen in a run, so that a story is known to have told what it is about, or must not be seen.
 type Expect struct {
 	Reached string // a counter of the run; or
 	Logged  string // a part of a log line of the broker
-	Times   int    // at least so often
+	Times   int    // at least so often; 0: once
+	Never   bool   // not at all
 }
 
 // TopicPlan is a topic that the first administrator creates.

@@ -160,6 +160,7 @@ func (e Expect) pairs() (list pairs) {
 	list.add("reached", e.Reached)
 	list.add("logged", e.Logged)
 	list.add("times", e.Times)
+	list.add("never", e.Never)
 	return list
 }
 
@@ -231,7 +232,7 @@ func (p *Plan) parse(line string) error {
 		p.Faults = append(p.Faults, f)
 	case "expect":
 		e := Expect{}
-		v.read(map[string]any{"reached": &e.Reached, "logged": &e.Logged, "times": &e.Times})
+		v.read(map[string]any{"reached": &e.Reached, "logged": &e.Logged, "times": &e.Times, "never": &e.Never})
 		p.Expect = append(p.Expect, e)
 	default:
 		err = fmt.Errorf("nobody knows %q", what)
