@@ -50,7 +50,8 @@
 //     epoch, log end); the farthest leads, and the record says that something may be lost.
 //   - Proposal: an ISR that a leader wants. It counts from then on for the high watermark and ends with a record of a higher partition epoch; one that is
 //     refused for what it asks gets such a record without a change.
-//   - Damaged, offline: marks of a replica whose broker lives (MarkReplicas). A damaged one cannot read all it has, and leads only where nobody else can; an
+//   - Damaged, offline: marks of a replica whose broker lives (MarkReplicas). A damaged one cannot read all it has, and leads only where nobody else can: one
+//     of the ELR takes its place as soon as it is there, and does not join the ISR first, for which it may need what cannot be read. An
 //     offline one is out of service, and out of the ISR. They last as long as the broker's run.
 //   - Full: a mark likewise, of a replica that serves and can append nothing, for want of space or descriptors. It leads, and is in the ISR, only where others
 //     cannot do without it. It lasts until there is room again.

@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"slices"
+
 	"github.com/troupe-broker/troupe/cluster/config"
 	"github.com/troupe-broker/troupe/wire/ident"
 )
@@ -38,11 +40,14 @@ func (c *Controller) leave(m *Image, gone ident.BrokerID) []Record {
 	return c.settleAll(m, s, func(p *Partition) bool { return p.Leader == gone || p.InSync(gone) })
 }
 
-// arrive makes the changes that a broker's coming back asks for: partitions without a leader may get one.
+// arrive makes the changes that a broker's coming back asks for: partitions without a leader may get one, and those with one that cannot read all it has another.
+// The latter must not wait for the ISR: who comes back to the ELR has what was committed, and may need what the leader cannot read to get to where its epoch began.
 func (c *Controller) arrive(m *Image, back ident.BrokerID) []Record {
 	live := m.live()
 	s := situation{led: c.led, gone: ident.NoBroker, live: func(b ident.BrokerID) bool { return b == back || live(b) }}
-	return c.settleAll(m, s, func(p *Partition) bool { return p.Leader == ident.NoBroker && p.HasReplica(back) })
+	return c.settleAll(m, s, func(p *Partition) bool {
+		return (p.Leader == ident.NoBroker || slices.Contains(p.Damaged, p.Leader)) && p.HasReplica(back)
+	})
 }
 
 // settleAll settles every partition that concerns the cause.
