@@ -209,7 +209,7 @@ func (m *digestGiven) take(p *partitionActor, t *runtime.Turn) {
 		return // too late
 	}
 	next := min(a.Next, c.end)
-	c.piece.remote += int64(max(a.Bytes, 0))
+	c.piece.remote += min(int64(max(a.Bytes, 0)), p.digestMost())
 	switch {
 	case !p.comparable() || a.LeaderEpoch != c.epoch:
 		p.compareEnds(notSteady)
@@ -237,6 +237,12 @@ func (m *digestGiven) take(p *partitionActor, t *runtime.Turn) {
 		}})
 		c.timer.Reset(repairAnswer)
 	}
+}
+
+// digestMost is how many bytes a leader reads for a digest at most: what was asked for, or one batch that has more. It counts as no more, whatever it says: a word
+// that nobody can check must not hold up the scrub.
+func (p *partitionActor) digestMost() int64 {
+	return repairBytes + int64(p.settings.rules.MaxMessageBytes)
 }
 
 // tookRecords tells whether an answer with batches is for the comparison, and has a worker look into them then.

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"crypto/rand"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/troupe-broker/troupe/wire"
 	"github.com/troupe-broker/troupe/wire/ident"
 	"github.com/troupe-broker/troupe/wire/peer"
+	"github.com/troupe-broker/troupe/wire/record"
 )
 
 // comparer is a partition that follows broker 1, which is nowhere, in epoch 1, with records that are all committed. It does in one turn what a test wants, which
@@ -90,7 +92,8 @@ func newComparer(t *testing.T, level int16) *comparer {
 	if c.ref, err = s.system.Spawn(nil, cast("partition", "orders-0", c)); err != nil {
 		t.Fatal(err)
 	}
-	c.p = &partitionActor{shared: s, replica: &replica{tp: tp, id: id, dir: &dataDir{store: d}, ref: c.ref}, settings: topicSettings{log: store.DefaultLogConfig()}, log: zerolog.Nop(), file: file}
+	rules := record.DefaultRules()
+	c.p = &partitionActor{shared: s, replica: &replica{tp: tp, id: id, dir: &dataDir{store: d}, ref: c.ref}, settings: topicSettings{log: store.DefaultLogConfig(), rules: &rules}, log: zerolog.Nop(), file: file}
 	c.p.machine = partition.New(partition.Options{Broker: 2, Config: c.p.settings.machine, Log: partition.LogState{
 		End: 4, Flushed: 4, HighWatermark: 4, Generation: file.Generation(), Epochs: []partition.EpochStart{{Epoch: 1}},
 	}})
@@ -144,15 +147,16 @@ func TestALeaderThatAnswersWronglyIsNotBelieved(t *testing.T) {
 		why      string
 		compared int64
 	}{
-		"the truth":                {func(*peer.DigestAnswer) {}, "", 4},
-		"more than was asked for":  {func(a *peer.DigestAnswer) { a.Next, a.High = 1<<60, 1<<60 }, "", 4},
-		"nothing":                  {func(a *peer.DigestAnswer) { a.Next = 0 }, notSame, 0},
-		"what lies below":          {func(a *peer.DigestAnswer) { a.Next = -1 << 63 }, notSame, 0},
-		"less than no bytes":       {func(a *peer.DigestAnswer) { a.Bytes = -1 }, notSame, 0},
-		"what is not committed":    {func(a *peer.DigestAnswer) { a.High = 3 }, notSteady, 0},
-		"of another epoch":         {func(a *peer.DigestAnswer) { a.LeaderEpoch = 2 }, notSteady, 0},
-		"a damaged leader":         {func(a *peer.DigestAnswer) { a.Result, a.Next = wire.CorruptMessage, 0 }, notSound, 0},
-		"one that leads no longer": {func(a *peer.DigestAnswer) { a.Result, a.Next = wire.NotLeaderOrFollower, 0 }, notSteady, 0},
+		"the truth":                 {func(*peer.DigestAnswer) {}, "", 4},
+		"more than was asked for":   {func(a *peer.DigestAnswer) { a.Next, a.High = 1<<60, 1<<60 }, "", 4},
+		"nothing":                   {func(a *peer.DigestAnswer) { a.Next = 0 }, notSame, 0},
+		"what lies below":           {func(a *peer.DigestAnswer) { a.Next = -1 << 63 }, notSame, 0},
+		"less than no bytes":        {func(a *peer.DigestAnswer) { a.Bytes = -1 }, notSame, 0},
+		"more bytes than there are": {func(a *peer.DigestAnswer) { a.Bytes = math.MaxInt32 }, "", 4},
+		"what is not committed":     {func(a *peer.DigestAnswer) { a.High = 3 }, notSteady, 0},
+		"of another epoch":          {func(a *peer.DigestAnswer) { a.LeaderEpoch = 2 }, notSteady, 0},
+		"a damaged leader":          {func(a *peer.DigestAnswer) { a.Result, a.Next = wire.CorruptMessage, 0 }, notSound, 0},
+		"one that leads no longer":  {func(a *peer.DigestAnswer) { a.Result, a.Next = wire.NotLeaderOrFollower, 0 }, notSteady, 0},
 		"out of a range that it has": {
 			func(a *peer.DigestAnswer) { a.Result, a.Next = wire.OffsetOutOfRange, 0 }, notSteady, 0,
 		},
@@ -174,6 +178,9 @@ func TestALeaderThatAnswersWronglyIsNotBelieved(t *testing.T) {
 			(&digestGiven{a}).take(c.p, t)
 		})
 		m := c.finished(name)
+		if most := int64(repairBytes + c.p.settings.rules.MaxMessageBytes); m.remote > most { // the scrub pauses for as long as it takes to read so much
+			t.Errorf("%s: the leader is said to have read %d bytes for this, of %d at most", name, m.remote, most)
+		}
 		if check.why != x.why || check.compared != x.compared || check.differs.count() != 0 || m.next != 4 || m.remote < 0 {
 			t.Errorf("%s: %+v, %+v", name, check, m)
 		}
