@@ -19,7 +19,7 @@ import (
 type isrActor struct {
 	shared *shared
 	log    zerolog.Logger
-	wishes []*wishISR // newest of each kind and replica, in the order in which they came
+	wishes wishes
 	asked  bool
 
 	verdicts untold[*verdict]
@@ -76,7 +76,7 @@ func (a *isrActor) Turn(t *runtime.Turn, batch []runtime.Message) {
 	for _, m := range batch {
 		switch m := m.(type) {
 		case *wishISR:
-			a.note(m)
+			a.wishes.keep(m)
 		case *isrAnswered:
 			a.asked = false
 			a.answered(m.reply)
@@ -97,7 +97,7 @@ func (a *isrActor) Turn(t *runtime.Turn, batch []runtime.Message) {
 			panic("broker: the actor of the ISRs got a message that it does not know")
 		}
 	}
-	if !a.asked && len(a.wishes) > 0 {
+	if !a.asked && len(a.wishes.list) > 0 {
 		a.ask(t)
 	}
 	if !a.paused && (a.marks.due() || a.verdicts.due()) {
@@ -212,15 +212,47 @@ func (a *isrActor) heard(r cluster.Reply, forget func(bool)) {
 	a.retry.Reset(isrPause)
 }
 
-// note keeps a proposal until the next command leaves. A newer one of the replica takes its place; the wish to resign is another than that for an ISR.
-func (a *isrActor) note(w *wishISR) {
-	for i, old := range a.wishes {
-		if old.replica == w.replica && old.proposal.Resign == w.proposal.Resign {
-			a.wishes[i] = w
-			return
-		}
+// wishes are proposals that wait for the next command: the newest of each replica, in the order in which they came. The wish to resign is another than that for
+// an ISR.
+type wishes struct {
+	list []*wishISR
+	at   map[wishKey]int // where they are: a broker that dies has thousands of leaders propose, and again while a command is under way
+}
+
+type wishKey struct {
+	replica *replica
+	resign  bool
+}
+
+func (w *wishISR) key() wishKey { return wishKey{w.replica, w.proposal.Resign} }
+
+// keep keeps a proposal, in the place of an older one.
+func (w *wishes) keep(m *wishISR) {
+	if i, waits := w.at[m.key()]; waits {
+		w.list[i] = m
+		return
 	}
-	a.wishes = append(a.wishes, w)
+	if w.at == nil {
+		w.at = make(map[wishKey]int)
+	}
+	w.at[m.key()] = len(w.list)
+	w.list = append(w.list, m)
+}
+
+// take returns what one command proposes, which names each partition once.
+func (w *wishes) take() (now []*wishISR) {
+	var later wishes
+	named := make(map[*replica]bool, min(len(w.list), isrWishesMax)) // read by key only
+	for _, m := range w.list {
+		if len(now) == isrWishesMax || named[m.replica] {
+			later.keep(m)
+			continue
+		}
+		named[m.replica] = true
+		now = append(now, m)
+	}
+	*w = later
+	return now
 }
 
 // ask sends what has come.
@@ -228,20 +260,13 @@ func (a *isrActor) ask(t *runtime.Turn) {
 	self := a.shared.identity.Broker
 	b, ok := a.shared.image.Load().Broker(self)
 	if !ok || b.Incarnation != a.shared.identity.Incarnation {
-		a.wishes = nil // nobody counts what an unregistered run says
+		a.wishes = wishes{} // nobody counts what an unregistered run says
 		return
 	}
 	mono, _ := t.Now()
 	c := &cluster.ChangeISR{Broker: self, Epoch: b.Epoch}
 	c.Deadline = mono + isrPatienceMs*millisecond
-	var later []*wishISR
-	named := make(map[*replica]bool, min(len(a.wishes), isrWishesMax)) // read by key only
-	for _, w := range a.wishes {
-		if len(c.Partitions) == isrWishesMax || named[w.replica] { // a command names each partition once
-			later = append(later, w)
-			continue
-		}
-		named[w.replica] = true
+	for _, w := range a.wishes.take() {
 		change := cluster.ISRChange{
 			Topic: w.replica.id, Partition: w.replica.tp.Partition, LeaderEpoch: w.proposal.LeaderEpoch, PartitionEpoch: w.proposal.PartitionEpoch,
 			ISR: make([]cluster.Member, len(w.proposal.ISR)), Resign: w.proposal.Resign,
@@ -251,7 +276,6 @@ func (a *isrActor) ask(t *runtime.Turn) {
 		}
 		c.Partitions = append(c.Partitions, change)
 	}
-	a.wishes = later
 	a.asked = true
 	me := t.Self()
 	_ = t.Send(a.shared.controller, &proposal{command: c, ask: &c.Ask, answer: func(r cluster.Reply) { // Reject answers
