@@ -101,10 +101,19 @@ func (m *checkupAsk) Reject(err error) {
 	m.answer(checkup.Report{Run: m.run, Asked: m.asked, State: "offline", Leader: -1, Error: err.Error(), Start: -1, High: -1, End: -1, Mending: checkup.Sound})
 }
 
+// outOfService is what is said of a replica that nothing can be done with.
+const outOfService = "the replica is out of service, or its log is being opened"
+
 // take does what is ordered, and reports. Damage that is known is tried at once, and what it waited for is forgotten.
 func (m *checkupAsk) take(p *partitionActor, t *runtime.Turn) {
 	failed := ""
-	if m.order.Do == checkup.Repair {
+	switch {
+	case m.order.Do == checkup.Verify && m.asked == 0:
+		failed = "no check was ordered: the broker stops, or has too much to do"
+	case m.order.Do != checkup.Repair:
+	case p.machine == nil || p.file == nil:
+		failed = outOfService
+	default:
 		if m.order.Divergent {
 			failed = p.giveUpDivergent(t)
 		}
@@ -176,8 +185,6 @@ func (p *partitionActor) prospects(damage []store.OffsetRange) (checkup.Mending,
 func (p *partitionActor) giveUpDivergent(t *runtime.Turn) string {
 	c := p.checked
 	switch {
-	case p.machine == nil || p.file == nil:
-		return "the replica is out of service"
 	case c == nil:
 		return "it was not checked since its broker started: `troupe partition verify` does that"
 	case c.differs.count() == 0:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/troupe-broker/troupe/actors/runtime"
 	"github.com/troupe-broker/troupe/store"
+	"github.com/troupe-broker/troupe/wire/checkup"
 	"github.com/troupe-broker/troupe/wire/ident"
 	"github.com/troupe-broker/troupe/wire/peer"
 )
@@ -106,4 +107,30 @@ func TestACheckThatComparedNothingClearsNoAlarm(t *testing.T) {
 			t.Errorf("%+v: %d ranges differ by the metric, want %d", x.check, got, x.want)
 		}
 	}
+}
+
+// An order that cannot be carried out is answered with why, not with a report that leaves it out.
+func TestAnOrderThatIsNotCarriedOutSaysWhy(t *testing.T) {
+	c := newComparer(t, peer.VersionMax)
+	ordered := func(order checkup.Order, asked int64) (r checkup.Report) {
+		t.Helper()
+		c.does(func(t *runtime.Turn) {
+			(&checkupAsk{order: order, asked: asked, answer: func(got checkup.Report) { r = got }}).take(c.p, t)
+		})
+		return r
+	}
+	says := func(name, want string, r checkup.Report) {
+		t.Helper()
+		if want == "" && r.Error != "" || !strings.Contains(r.Error, want) {
+			t.Errorf("%s: %q, want %q", name, r.Error, want)
+		}
+	}
+	says("a repair where nothing is damaged", "", ordered(checkup.Order{Do: checkup.Repair}, 0))
+	says("a repair of what nobody has looked for", "not checked", ordered(checkup.Order{Do: checkup.Repair, Divergent: true}, 0))
+	says("a check", "", ordered(checkup.Order{Do: checkup.Verify}, 3))
+	says("a check that the scrubber has not heard of", "no check was ordered", ordered(checkup.Order{Do: checkup.Verify}, 0))
+	c.p.machine = nil
+	says("a question", "", ordered(checkup.Order{Do: checkup.Look}, 0))
+	says("a repair of a replica that is offline", "out of service", ordered(checkup.Order{Do: checkup.Repair}, 0))
+	says("likewise, of what differs", "out of service", ordered(checkup.Order{Do: checkup.Repair, Divergent: true}, 0))
 }

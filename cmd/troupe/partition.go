@@ -317,7 +317,13 @@ func outOfTime(ctx context.Context, keys []replicaKey, answers map[replicaKey]ch
 	}
 	for _, k := range open {
 		a := answers[k]
-		a.late = why
+		switch a.late = why; {
+		case a.Error == "":
+		case verified:
+			a.late = a.Error // no check is under way
+		default:
+			a.late = a.Error + "; " + why
+		}
 		answers[k] = a
 	}
 	return rowsOf(keys, answers, verified), nil
@@ -417,7 +423,11 @@ func (o *replicaRows) failure() error {
 		if r.Sound {
 			continue
 		}
-		bad = append(bad, fmt.Sprintf("%s-%d of broker %d", r.Topic, r.Partition, r.Broker))
+		name := fmt.Sprintf("%s-%d of broker %d", r.Topic, r.Partition, r.Broker)
+		if r.Error != "" {
+			name += " (" + r.Error + ")"
+		}
+		bad = append(bad, name)
 		switch {
 		case len(r.Damaged) > 0 && r.Repair != checkup.Impossible:
 			hint = fmt.Sprintf("`troupe partition repair %s:%d` fetches what is damaged again", r.Topic, r.Partition)

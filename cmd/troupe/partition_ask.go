@@ -111,11 +111,11 @@ func askBroker(ctx context.Context, client *kgo.Client, order checkup.Order, bro
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
 	defer cancel()
 	resp, err := req.RequestWith(ctx, oneBroker{client.Broker(int(broker))})
-	if err == nil {
-		err = kerr.ErrorForCode(resp.ErrorCode)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("the broker does not answer: %w", err)
+	}
+	if err := refusalIn(resp); err != nil {
+		return nil, err
 	}
 	out := map[replicaKey]checkupAnswer{}
 	for i := range resp.Dirs {
@@ -128,6 +128,23 @@ func askBroker(ctx context.Context, client *kgo.Client, order checkup.Order, bro
 		}
 	}
 	return out, nil
+}
+
+// refusalIn is why a broker does not take an order; nil: it does. The code alone says little, and version 2 of the response has none.
+func refusalIn(resp *kmsg.DescribeLogDirsResponse) (refused error) {
+	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
+		refused = fmt.Errorf("the broker refuses: %w", err)
+	}
+	resp.UnknownTags.Each(func(tag uint32, b []byte) {
+		if tag != checkup.Tag {
+			return
+		}
+		r, err := checkup.DecodeRefusal(b)
+		if refused = fmt.Errorf("the broker refuses: %s", r.Error); err != nil {
+			refused = err
+		}
+	})
+	return refused
 }
 
 // answerOf finds the report among the tagged fields of a partition.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/troupe-broker/troupe/wire/checkup"
 	"github.com/troupe-broker/troupe/wire/record"
@@ -295,4 +296,65 @@ func (c *trio) readable(topic string, end int64) (n int) {
 		client.Close()
 	}
 	return n
+}
+
+// A broker that refuses an order has answered: what it says reaches whoever gave the order, also where the response has no error code.
+func TestARefusedOrderIsToldWithItsReason(t *testing.T) {
+	refusal := checkup.Refusal{Error: `there is no order "dance"`}
+	for name, c := range map[string]struct {
+		code int16
+		tag  []byte
+		want []string // nothing: it is taken
+	}{
+		"it is taken":                      {},
+		"version 2":                        {tag: refusal.Encode(), want: []string{"the broker refuses", "dance"}},
+		"later versions":                   {code: 42, tag: refusal.Encode(), want: []string{"the broker refuses", "dance"}},
+		"a broker that gives no reason":    {code: 42, want: []string{"the broker refuses", "INVALID_REQUEST"}},
+		"a reason that nobody understands": {code: 42, tag: []byte("[]"), want: []string{"refusal that does not parse"}},
+	} {
+		resp := kmsg.NewPtrDescribeLogDirsResponse()
+		if resp.ErrorCode = c.code; c.tag != nil {
+			resp.UnknownTags.Set(checkup.Tag, c.tag)
+		}
+		err := refusalIn(resp)
+		if (err == nil) != (c.want == nil) {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, want := range c.want {
+			if err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", name, err, want)
+			}
+		}
+	}
+}
+
+// The reason is in the message of the command, not in its table alone, and nothing that is said later hides it.
+func TestWhyAnOrderWasNotCarriedOutIsInTheMessage(t *testing.T) {
+	k := replicaKey{partitionKey{"t", 0}, 1}
+	ctx, cancel := context.WithDeadline(context.Background(), time.Now().Add(-time.Second))
+	defer cancel()
+	for name, c := range map[string]struct {
+		answer   checkupAnswer
+		verified bool
+		late     bool
+		want     []string
+	}{
+		"a broker that refuses":                 {answer: checkupAnswer{silent: "the broker refuses: no"}, want: []string{"t-0 of broker 1 (the broker refuses: no)"}},
+		"a replica that cannot":                 {answer: checkupAnswer{Report: checkup.Report{Error: "it was not checked"}}, want: []string{"(it was not checked)"}},
+		"and is not mended in time":             {answer: checkupAnswer{Report: checkup.Report{Error: "it was not checked"}}, late: true, want: []string{"it was not checked; late"}},
+		"a check that nobody took":              {answer: checkupAnswer{Report: checkup.Report{Error: "no check was ordered"}}, late: true, verified: true, want: []string{"(no check was ordered)"}},
+		"a check that is under way, or was not": {answer: checkupAnswer{}, late: true, verified: true, want: []string{"(late)"}},
+	} {
+		keys, answers := []replicaKey{k}, map[replicaKey]checkupAnswer{k: c.answer}
+		rows := rowsOf(keys, answers, c.verified)
+		if c.late {
+			rows, _ = outOfTime(ctx, keys, answers, keys, c.verified, "late")
+		}
+		err := (&replicaRows{rows}).failure()
+		for _, want := range c.want {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", name, err, want)
+			}
+		}
+	}
 }

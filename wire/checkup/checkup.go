@@ -1,7 +1,8 @@
 // Package checkup is what `troupe partition` asks brokers about the replicas they keep, and what they say.
 //
 // The question is no API of its own: none is advertised to Kafka's clients. It rides in a tagged field ([Tag]) of a DescribeLogDirs request of version 2 or later
-// (KIP-482), that names its partitions, and the answer in a field with the same tag of each partition in the response. A broker that does not know the tag, Kafka's
+// (KIP-482), that names its partitions, and the answer in a field with the same tag of each partition in the response. An order that is refused as a whole is
+// answered by such a field of the response itself, with why: version 2 has no error code there, and a code has no words. A broker that does not know the tag, Kafka's
 // among them, answers as if it was not there; who asks sees that no report came. Both are JSON: what a reader does not know is skipped, and what a writer does not
 // know is left out. Keys are only ever added.
 //
@@ -9,7 +10,7 @@
 //
 //   - check: reading all of a replica's log that is on stable storage, with a look at each checksum, and comparing it with the leader's. Checks of a replica are
 //     numbered, from 1 on, in each run of its broker.
-//   - order: what is asked for. report: what a broker says of one replica.
+//   - order: what is asked for. report: what a broker says of one replica. refusal: why nothing is done, and nothing said of any.
 package checkup
 
 import (
@@ -17,7 +18,7 @@ import (
 	"fmt"
 )
 
-// Tag is of the fields with an [Order] and with a [Report]: "TRP". Kafka numbers its own tags from 0 on.
+// Tag is of the fields with an [Order], a [Report] and a [Refusal]: "TRP". Kafka numbers its own tags from 0 on.
 const Tag = 0x545250
 
 // PlacesMax is how many partitions one order may name.
@@ -121,6 +122,22 @@ func (r *Report) Encode() []byte { return encode(r) }
 func DecodeReport(b []byte) (r Report, err error) {
 	if err := json.Unmarshal(b, &r); err != nil {
 		return r, fmt.Errorf("a report that does not parse: %w", err)
+	}
+	return r, nil
+}
+
+// Refusal is what a broker says to an order that it does not take.
+type Refusal struct {
+	Error string `json:"error"`
+}
+
+// Encode gives the bytes of the field.
+func (r *Refusal) Encode() []byte { return encode(r) }
+
+// DecodeRefusal reads what a broker has sent.
+func DecodeRefusal(b []byte) (r Refusal, err error) {
+	if err := json.Unmarshal(b, &r); err != nil {
+		return r, fmt.Errorf("a refusal that does not parse: %w", err)
 	}
 	return r, nil
 }

@@ -22,6 +22,10 @@ func TestOrdersAndReportsReadAsTheyWereWritten(t *testing.T) {
 	if got, err := checkup.DecodeReport(want.Encode()); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
+	refusal := checkup.Refusal{Error: "there is no such order"}
+	if got, err := checkup.DecodeRefusal(refusal.Encode()); err != nil || got != refusal {
+		t.Errorf("%+v, %v, want %+v", got, err, refusal)
+	}
 	if got, err := checkup.DecodeReport([]byte(`{"run":7,"what a later build says":[1,2]}`)); err != nil || got.Run != 7 {
 		t.Errorf("a report of a later build: %+v, %v", got, err)
 	}
@@ -35,5 +39,8 @@ func TestWhatIsNoOrderIsRefused(t *testing.T) {
 	}
 	if _, err := checkup.DecodeReport([]byte("[]")); err == nil {
 		t.Error("a list is taken for a report")
+	}
+	if _, err := checkup.DecodeRefusal([]byte("[]")); err == nil {
+		t.Error("a list is taken for a refusal")
 	}
 }

@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -15,7 +16,8 @@ import (
 // As in Kafka: null asks for all partitions; partitions that do not lie here are left out; a directory that is offline is KAFKA_STORAGE_ERROR and
 // lists nothing; sizes of the volume from version 4 on. Different: no directory is ever cordoned and no replica is ever a future one, as replicas do not
 // move between directories. A request with the tagged field of package checkup, which `troupe partition` sends, gets a report of each replica with the answer; with one
-// that makes no sense, or without naming its partitions, it is INVALID_REQUEST.
+// that makes no sense, or without naming its partitions, it is INVALID_REQUEST, and a field of the response says why. A replica with a report is listed, too, when
+// its directory is offline.
 
 func describeLogDirs(c *Call) {
 	req := c.Request.(*kmsg.DescribeLogDirsRequest)
@@ -36,9 +38,14 @@ func describeLogDirs(c *Call) {
 		return
 	}
 	order, err := checkup.DecodeOrder(field)
-	if err != nil || len(wanted) == 0 || len(wanted) > checkup.PlacesMax {
+	if n := len(wanted); err == nil && (n == 0 || n > checkup.PlacesMax) {
+		err = fmt.Errorf("an order for %d partitions; it has to name 1 to %d", n, checkup.PlacesMax)
+	}
+	if err != nil {
 		resp := kmsg.NewPtrDescribeLogDirsResponse()
-		resp.ErrorCode = int16(wire.InvalidRequest)
+		resp.ErrorCode = int16(wire.InvalidRequest) // which version 2 has no room for
+		refusal := checkup.Refusal{Error: err.Error()}
+		resp.UnknownTags.Set(checkup.Tag, refusal.Encode())
 		c.Respond(resp)
 		return
 	}
@@ -69,13 +76,12 @@ func logDirs(directories []Directory, wanted func(ident.TopicPartition) bool, re
 		out.Dir, out.TotalBytes, out.UsableBytes = d.Path, d.TotalBytes, d.FreeBytes
 		if !d.Online {
 			out.ErrorCode = int16(wire.KafkaStorageError)
-			resp.Dirs = append(resp.Dirs, out)
-			continue
 		}
 		replicas := slices.Clone(d.Replicas)
 		slices.SortFunc(replicas, func(a, b DirectoryReplica) int { return a.TopicPartition.Compare(b.TopicPartition) })
 		for _, r := range replicas {
-			if !wanted(r.TopicPartition) {
+			report, reported := reports[r.TopicPartition]
+			if !wanted(r.TopicPartition) || !d.Online && !reported {
 				continue
 			}
 			if n := len(out.Topics); n == 0 || out.Topics[n-1].Topic != r.TopicPartition.Topic {
@@ -85,7 +91,7 @@ func logDirs(directories []Directory, wanted func(ident.TopicPartition) bool, re
 			}
 			p := kmsg.NewDescribeLogDirsResponseDirTopicPartition()
 			p.Partition, p.Size, p.OffsetLag = r.TopicPartition.Partition, r.SizeBytes, r.OffsetLag
-			if report, ok := reports[r.TopicPartition]; ok {
+			if reported {
 				p.UnknownTags.Set(checkup.Tag, report.Encode())
 			}
 			t := &out.Topics[len(out.Topics)-1]

@@ -2,6 +2,7 @@ package handler_test
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -164,9 +165,59 @@ func TestReportsRideInATaggedField(t *testing.T) {
 	for i := range many {
 		many[i] = int32(i)
 	}
-	for name, req := range map[string]*kmsg.DescribeLogDirsRequest{"no order": ordering("{"), "no places": none, "too many": ordering(`{"do":"look"}`, many...)} {
-		if resp := k.ask(4, req).(*kmsg.DescribeLogDirsResponse); resp.ErrorCode != int16(wire.InvalidRequest) || len(resp.Dirs) != 0 {
-			t.Errorf("%s: %+v", name, resp)
+	for _, bad := range []struct {
+		req *kmsg.DescribeLogDirsRequest
+		why string
+	}{
+		{ordering("{"), "does not parse"},
+		{ordering(`{"do":"dance"}`), `no order "dance"`},
+		{none, "for 0 partitions"},
+		{ordering(`{"do":"look"}`, many...), "for 1001 partitions; it has to name 1 to 1000"},
+	} {
+		for _, version := range []int16{2, 5} {
+			// As it goes over the wire: version 2 loses the code, and the words arrive.
+			resp := kmsg.NewPtrDescribeLogDirsResponse()
+			resp.SetVersion(version)
+			if err := resp.ReadFrom(k.ask(version, bad.req).AppendTo(nil)); err != nil {
+				t.Fatal(err)
+			}
+			want, said := int16(wire.InvalidRequest), ""
+			if version < 3 {
+				want = 0
+			}
+			resp.UnknownTags.Each(func(tag uint32, b []byte) {
+				if r, err := checkup.DecodeRefusal(b); tag == checkup.Tag && err == nil {
+					said = r.Error
+				}
+			})
+			if resp.ErrorCode != want || len(resp.Dirs) != 0 || !strings.Contains(said, bad.why) {
+				t.Errorf("version %d, %s: %+v, %q", version, bad.why, resp, said)
+			}
 		}
+	}
+}
+
+// TestAReplicaOfALostDirectoryIsReported: who ordered something hears of it, and nobody else, as in Kafka.
+func TestAReplicaOfALostDirectoryIsReported(t *testing.T) {
+	k := newKit(t)
+	tp := ident.TopicPartition{Topic: "a", Partition: 1}
+	k.ports.directories = func() []handler.Directory {
+		return []handler.Directory{{Path: "/d1", Replicas: []handler.DirectoryReplica{{TopicPartition: tp}, {TopicPartition: ident.TopicPartition{Topic: "a"}}}}}
+	}
+	k.ports.checkup = func(checkup.Order, []ident.TopicPartition) map[ident.TopicPartition]checkup.Report {
+		return map[ident.TopicPartition]checkup.Report{tp: {State: "offline", Error: "out of service"}}
+	}
+	req := kmsg.NewPtrDescribeLogDirsRequest()
+	rt := kmsg.NewDescribeLogDirsRequestTopic()
+	rt.Topic, rt.Partitions = "a", []int32{0, 1}
+	req.Topics = append(req.Topics, rt)
+	if resp := k.ask(4, req).(*kmsg.DescribeLogDirsResponse); resp.Dirs[0].ErrorCode != int16(wire.KafkaStorageError) || len(resp.Dirs[0].Topics) != 0 {
+		t.Errorf("%+v", resp)
+	}
+	req.UnknownTags.Set(checkup.Tag, []byte(`{"do":"repair"}`))
+	resp := k.ask(4, req).(*kmsg.DescribeLogDirsResponse)
+	d := &resp.Dirs[0]
+	if d.ErrorCode != int16(wire.KafkaStorageError) || len(d.Topics) != 1 || len(d.Topics[0].Partitions) != 1 || d.Topics[0].Partitions[0].Partition != 1 || d.Topics[0].Partitions[0].UnknownTags.Len() != 1 {
+		t.Errorf("%+v", resp)
 	}
 }
