@@ -87,6 +87,9 @@ func newClient(r *run, p ClientPlan) *client {
 	if m := int16(kmsg.Metadata); p.Kind != Curious {
 		c.versions[m] = max(c.versions[m], 10) // the first with topic ids, by which histories are told apart
 	}
+	if p.Near {
+		c.versions[int16(kmsg.Fetch)] = max(c.versions[int16(kmsg.Fetch)], 11) // the first with racks
+	}
 	c.to = r.hosts[p.Number%len(r.hosts)]
 	c.bound = len(r.hosts) == 1 || p.Kind == Consumer
 	switch p.Kind {

@@ -33,6 +33,11 @@ func TestClusterSeeds(t *testing.T) {
 			t.Errorf("seed %d: %v", seed, out.Failure)
 		}
 	}
+	for _, what := range []string{"asked a leader for the end", "a follower told its end", "compacted replicas compared", "key written"} {
+		if *clustersFlag >= clustersByDefault && reached[what] == 0 {
+			t.Errorf("nobody has reached: %s", what) // what is held of that holds nothing
+		}
+	}
 	var lines []string
 	for what, n := range reached {
 		lines = append(lines, fmt.Sprint(what, " ", n))

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math/rand/v2"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -24,9 +25,16 @@ type consumer struct {
 	finishing bool
 	behind    map[*ghostPartition]ident.Offset // what is to be reached before the end; nil: not known yet
 	patient   bool                             // reads everything, one poll after the other: the last reader of a run
+	ends      *rand.Rand                       // of moments to ask where partitions end; nil: there is one broker, of which nothing could be new
 }
 
-func newConsumer(c *client) *consumer { return &consumer{client: c} }
+func newConsumer(c *client) *consumer {
+	s := &consumer{client: c}
+	if c.run.ensemble != nil {
+		s.ends = c.run.world.Rand("client/" + c.name + "/ends")
+	}
+	return s
+}
 
 func (s *consumer) begin() {}
 
@@ -55,6 +63,9 @@ func (s *consumer) finish() {
 }
 
 func (s *consumer) done() bool {
+	if s.plan.Near {
+		return true // what it reads comes when it comes; others see whether all of it is there
+	}
 	if s.behind == nil {
 		return false
 	}
@@ -74,6 +85,8 @@ func (s *consumer) act() {
 	case s.looking || s.fetching:
 	case !s.looked || chance(s.rand, 2), s.to.id > 0 && s.finishing && s.behind != nil && s.done() && chance(s.rand, 20):
 		s.look()
+	case s.plan.Near:
+		s.near()
 	case s.unbegun():
 		s.locate(-2)
 	case s.finishing && s.behind == nil && len(s.readers) == 0:
@@ -84,6 +97,8 @@ func (s *consumer) act() {
 		s.readers = nil // read everything again
 		s.forget()
 		s.look()
+	case s.ends != nil && !s.finishing && len(s.readers) > 0 && chance(s.ends, 10):
+		s.locate(-1)
 	case len(s.readers) > 0:
 		s.fetch()
 	}
@@ -104,7 +119,7 @@ func (s *consumer) look() {
 		var readers []*reader
 		for _, t := range s.topics {
 			for n := range t.partitions {
-				if s.to.id == 0 || leaders.of(t, int32(n)) == s.to.id { // one of several brokers has a reader of its own
+				if s.to.id == 0 || s.plan.Near || leaders.of(t, int32(n)) == s.to.id { // one of several brokers has a reader of its own
 					readers = append(readers, s.readerOf(t, int32(n)))
 				}
 			}
@@ -179,6 +194,7 @@ func (s *consumer) located(resp *kmsg.ListOffsetsResponse, asked []*reader, time
 			}
 			found[d] = ident.Offset(p.Offset)
 			if d.topic.stable() && timestamp == -1 {
+				s.run.ensemble.told(s.to, d, sent, ident.Offset(p.Offset), true)
 				s.run.ghost.watermarks(d.topic, d.partition, sent, ident.Offset(p.Offset), -1)
 			}
 		}
@@ -192,7 +208,7 @@ func (s *consumer) located(resp *kmsg.ListOffsetsResponse, asked []*reader, time
 		}
 		return
 	}
-	if len(found) != len(s.readers) {
+	if len(found) != len(s.readers) || !s.finishing {
 		return
 	}
 	s.behind = make(map[*ghostPartition]ident.Offset)
@@ -218,6 +234,7 @@ func (s *consumer) fetch() {
 	req.MaxWaitMillis = int32(s.rand.IntN(400))
 	req.MinBytes = one(s.rand, int32(0), 1, 1, 500, 20_000)
 	req.MaxBytes = one(s.rand, int32(1), 2000, 1<<20)
+	req.Rack = s.rack()
 	req.IsolationLevel = int8(s.rand.IntN(2))
 	most := one(s.rand, int32(1), 300, 1<<20)
 	if s.patient {
@@ -318,6 +335,8 @@ func (s *consumer) part(d *reader, p *kmsg.FetchResponseTopicPartition, sent ide
 		// What was read may be gone.
 		s.readers, s.looked = nil, false
 		s.forget()
+	case code == wire.OffsetOutOfRange && s.plan.Near:
+		s.nearer(d)
 	case code == wire.OffsetOutOfRange:
 		s.outOfRange(d)
 	case code != wire.NoError:
@@ -325,6 +344,7 @@ func (s *consumer) part(d *reader, p *kmsg.FetchResponseTopicPartition, sent ide
 		s.looked = false
 		s.forget() // whatever the session believes
 	default:
+		s.run.ensemble.told(s.to, d, sent, ident.Offset(p.HighWatermark), false)
 		s.run.ghost.watermarks(d.topic, d.partition, sent, ident.Offset(p.HighWatermark), ident.Offset(p.LogStartOffset))
 		if p.LastStableOffset > p.HighWatermark {
 			s.run.fail("offsets in order", "%s-%d: last stable offset %d, high watermark %d", d.topic.name, d.partition, p.LastStableOffset, p.HighWatermark)

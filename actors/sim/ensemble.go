@@ -25,6 +25,7 @@ type ensemble struct {
 	images  map[uint64]uint64           // hashes of images, by index
 	lossy   map[*host]ident.BrokerEpoch // machines that lost power, and the epoch that they had; until a process that was started since has registered
 	fenced  map[*host]ident.Instant     // since when, without a break
+	allowed map[*host]ident.BrokerEpoch // the newest in which each was seen not to be
 	looks   *rand.Rand                  // of moments to look at platters
 	voted   []cluster.Voter             // those before the newest change of them
 }
@@ -35,6 +36,9 @@ type ghostLog struct {
 	topic     string
 	committed []broker.Batch // without gaps from the first that was seen
 	high      ident.Offset   // end of these
+	top       ident.Offset   // likewise, the greatest ever: an election may lose some
+	reign     reign
+	unseenAt  ident.Instant // the last instant at which some of its mirrors was unseen
 	leaders   map[ident.LeaderEpoch]ident.BrokerID
 	mirrors   map[*host]*mirror
 	forgiven  bool // what was committed may be lost: the promise ended with the last page cache that had it
@@ -52,8 +56,10 @@ type mirror struct {
 	start   ident.Offset
 	end     ident.Offset
 	high    ident.Offset
-	durable ident.Offset // was flushed once, and not cut off since
-	agreed  ident.Offset // below it the log was held against what is committed
+	highest ident.Offset  // that it ever was, in this life
+	since   ident.Instant // when it was seen for the first time
+	durable ident.Offset  // was flushed once, and not cut off since
+	agreed  ident.Offset  // below it the log was held against what is committed
 	epoch   ident.LeaderEpoch
 	leads   bool
 	unseen  bool // somebody else has the log in hand: it may have more than was seen
@@ -65,7 +71,8 @@ type mirror struct {
 func newEnsemble(r *run) *ensemble {
 	return &ensemble{
 		run: r, rumours: newRumours(r), parts: make(map[replica]*ghostLog), image: cluster.NewImage(), indexes: make(map[*host]uint64), heard: make(map[*host]uint64),
-		images: make(map[uint64]uint64), lossy: make(map[*host]ident.BrokerEpoch), fenced: make(map[*host]ident.Instant), looks: r.world.Rand("majority"),
+		images: make(map[uint64]uint64), lossy: make(map[*host]ident.BrokerEpoch), fenced: make(map[*host]ident.Instant),
+		allowed: make(map[*host]ident.BrokerEpoch), looks: r.world.Rand("majority"),
 	}
 }
 
@@ -93,8 +100,10 @@ func (e *ensemble) turned(h *host) {
 			e.partition(h, &p)
 		case m != nil:
 			m.unseen = true
+			e.part(&p).unseenAt = e.run.world.Now()
 		default:
 			e.part(&p).mirrors[h] = &mirror{unseen: true}
+			e.part(&p).unseenAt = e.run.world.Now()
 		}
 	}
 }
@@ -106,6 +115,10 @@ func (e *ensemble) part(p *broker.PartitionState) *ghostLog {
 	if g == nil {
 		g = &ghostLog{replica: key, topic: p.Topic, leaders: make(map[ident.LeaderEpoch]ident.BrokerID), mirrors: make(map[*host]*mirror)}
 		e.parts[key] = g
+		if t, known := e.image.TopicByID(p.ID); known && int(p.Partition) < len(t.Partitions) {
+			q := t.Partitions[p.Partition]
+			g.reigns(q.Leader, q.LeaderEpoch, e.run.world.Now())
+		}
 	}
 	g.compacted = g.compacted || apart(g.topic) && (e.run.plan.compacts() || e.run.world.Now() >= cleanerIdle)
 	return g
@@ -140,7 +153,7 @@ func (e *ensemble) partition(h *host, p *broker.PartitionState) {
 		if m != nil && (m.gone || m.life == h.lives) {
 			before = nil // it was moved away, and has come back with nothing
 		}
-		m = &mirror{life: h.lives, hosted: p.Hosted, start: p.Offsets.LogStart, end: p.Offsets.LogStart, epoch: ident.NoLeaderEpoch}
+		m = &mirror{life: h.lives, hosted: p.Hosted, start: p.Offsets.LogStart, end: p.Offsets.LogStart, epoch: ident.NoLeaderEpoch, since: e.run.world.Now()}
 		if before != nil {
 			if p.Offsets.End < before.durable && !apart(p.Topic) {
 				e.run.fail("recovery keeps what was synced", "%s: %s ends at %d after its restart, and was synced up to %d before", h, p, p.Offsets.End, before.durable)
@@ -150,7 +163,9 @@ func (e *ensemble) partition(h *host, p *broker.PartitionState) {
 		}
 		g.mirrors[h] = m
 	}
-	m.unseen = false
+	if m.unseen {
+		m.unseen, g.unseenAt = false, e.run.world.Now()
+	}
 	if !e.follow(h, g, m, p) {
 		return
 	}
@@ -165,6 +180,7 @@ func (e *ensemble) partition(h *host, p *broker.PartitionState) {
 	elected := p.Leads && (!m.leads || p.LeaderEpoch != m.epoch)
 	led := m.leads // it may have committed in the turn in which it heard that it leads no more
 	m.epoch, m.leads, m.high = p.LeaderEpoch, p.Leads, p.Offsets.HighWatermark
+	m.highest = max(m.highest, m.high)
 	if elected && !e.elected(h, g, m) {
 		return
 	}
@@ -307,6 +323,7 @@ func (m *mirror) holds(g *ghostLog) (ident.Offset, bool) {
 func (g *ghostLog) cut(at ident.Offset) {
 	g.committed = slices.DeleteFunc(g.committed, func(b broker.Batch) bool { return b.Base >= at })
 	g.high = min(g.high, at)
+	g.reign.high = min(g.reign.high, at)
 	for _, m := range g.mirrors {
 		m.agreed, m.high = min(m.agreed, at), min(m.high, at)
 	}
@@ -320,6 +337,7 @@ func (e *ensemble) commit(h *host, g *ghostLog, m *mirror) {
 		}
 	}
 	g.high = m.high
+	g.top = max(g.top, g.high)
 	t, known := e.image.TopicByID(g.id)
 	if !known || int(g.partition) >= len(t.Partitions) {
 		return
@@ -518,6 +536,9 @@ func (e *ensemble) changed(t *cluster.Topic, n int32, before, p *cluster.Partiti
 			e.run.fail("ISR and ELR are replicas, and apart", "%s: %+v", name, p)
 			return
 		}
+	}
+	if g := e.parts[replica{t.ID, n}]; g != nil {
+		g.reigns(p.Leader, p.LeaderEpoch, e.run.world.Now())
 	}
 	if len(p.ELR) > 0 {
 		e.run.counted("replica in the ELR")

@@ -329,6 +329,7 @@ func (h *host) step() error {
 	}
 	if !h.serving && h.broker.Ready() {
 		h.serving = true
+		h.run.ensemble.admitted(h)
 		h.run.tell("%s serves", h)
 	}
 	return nil

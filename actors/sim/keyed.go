@@ -23,6 +23,7 @@ type keyed struct {
 	made      int
 	id        ident.TopicID // zero: not known
 	count     int32         // partitions
+	leaders   leaders       // of several brokers: who leads what
 	looked    bool
 	busy      bool
 	finishing bool
@@ -37,6 +38,7 @@ type keyedKey struct {
 	values  [][]byte       // by number of the write; nil: a tombstone
 	stamps  []ident.Millis // their timestamps, which tell them apart
 	acked   int            // number of the newest write that was acknowledged, from 1; 0: none
+	at      ident.Offset   // where its batch is
 	retired bool
 }
 
@@ -46,19 +48,27 @@ type scan struct {
 	began ident.Instant
 	most  int32 // bytes of an answer: one batch at a time, so that the compactor overtakes the reader, or all at once
 	next  ident.Offset
-	acked []int // of each key, when it began
+	to    *host          // who is read
+	acked []int          // of each key, when it began
+	at    []ident.Offset // likewise
 	seen  map[*keyedKey]int
 }
 
 func newKeyed(c *client) *keyed { return &keyed{client: c} }
 
 func (k *keyed) begin()     {}
-func (k *keyed) lost()      { k.busy, k.scan = false, nil }
 func (k *keyed) finish()    { k.finishing, k.scans, k.looked = true, 0, false }
 func (k *keyed) done() bool { return k.looked && k.scans >= 2*int(k.count) }
 
+// lost ends what was under way; that to another of several brokers goes on.
+func (k *keyed) lost() {
+	if k.run.ensemble == nil {
+		k.busy, k.scan = false, nil
+	}
+}
+
 func (k *keyed) connected() {
-	k.busy = false
+	k.lost()
 	connection := k.connection
 	var again func()
 	again = func() {
@@ -73,9 +83,21 @@ func (k *keyed) connected() {
 	again()
 }
 
-func (k *keyed) request(req kmsg.Request, answer func(kmsg.Response, error)) {
+// line is the connection to who leads a partition; nil: there is none now.
+func (k *keyed) line(part int32) *client {
+	if k.run.ensemble == nil {
+		return k.client
+	}
+	list := k.leaders[k.id]
+	if int(part) >= len(list) {
+		return nil
+	}
+	return k.reach(list[part])
+}
+
+func (k *keyed) request(line *client, req kmsg.Request, answer func(kmsg.Response, error)) {
 	k.busy = true
-	k.ask(req, func(resp kmsg.Response, err error) {
+	line.ask(req, func(resp kmsg.Response, err error) {
 		k.busy = false
 		answer(resp, err)
 	})
@@ -94,7 +116,7 @@ func (k *keyed) act() {
 			k.scan.part = int32(k.rand.IntN(int(k.count)))
 		}
 		for _, key := range k.keys {
-			k.scan.acked = append(k.scan.acked, key.acked)
+			k.scan.acked, k.scan.at = append(k.scan.acked, key.acked), append(k.scan.at, key.at)
 		}
 	default:
 		k.write()
@@ -102,11 +124,11 @@ func (k *keyed) act() {
 }
 
 func (k *keyed) look() {
-	k.request(kmsg.NewPtrMetadataRequest(), func(resp kmsg.Response, err error) {
+	k.request(k.client, kmsg.NewPtrMetadataRequest(), func(resp kmsg.Response, err error) {
 		if err != nil {
 			return
 		}
-		k.looked = true
+		k.looked, k.leaders = true, leadersOf(resp.(*kmsg.MetadataResponse))
 		for _, t := range resp.(*kmsg.MetadataResponse).Topics {
 			if t.ErrorCode == 0 && t.Topic != nil && *t.Topic == keyedTopic {
 				k.id, k.count = ident.TopicID(t.TopicID), int32(len(t.Partitions))
@@ -134,6 +156,11 @@ func (k *keyed) key() *keyedKey {
 
 func (k *keyed) write() {
 	key := k.key()
+	line := k.line(key.part)
+	if line == nil {
+		k.looked = false
+		return
+	}
 	b := record.NewBuilder()
 	b.Codec = record.Codec(k.plan.Codec)
 	_, wall := k.clock.Now()
@@ -160,22 +187,30 @@ func (k *keyed) write() {
 	p.Partition, p.Records = key.part, batch
 	t.Partitions = append(t.Partitions, p)
 	req.Topics = append(req.Topics, t)
-	k.request(req, func(resp kmsg.Response, err error) {
+	k.request(line, req, func(resp kmsg.Response, err error) {
 		key.retired = true
 		if err != nil {
 			return
 		}
-		code := resp.(*kmsg.ProduceResponse).Topics[0].Partitions[0].ErrorCode
-		k.run.allow(k.name, "Produce", code, append(slices.Clone(unread), wire.NoError, wire.NotEnoughReplicas, wire.InvalidTimestamp)...)
-		if code == 0 {
-			k.run.counted("key written")
-			key.acked, key.retired = len(key.values), false
+		p := &resp.(*kmsg.ProduceResponse).Topics[0].Partitions[0]
+		k.run.allow(k.name, "Produce", p.ErrorCode, append(slices.Clone(unread), wire.NoError, wire.NotEnoughReplicas, wire.NotEnoughReplicasAfterAppend, wire.InvalidTimestamp)...)
+		if p.ErrorCode != 0 {
+			k.looked = k.looked && k.run.ensemble == nil
+			return
 		}
+		k.run.counted("key written")
+		key.acked, key.at, key.retired = len(key.values), ident.Offset(p.BaseOffset), false
 	})
 }
 
 func (k *keyed) read() {
 	s := k.scan
+	line := k.line(s.part)
+	if line == nil || s.to != nil && s.to != line.to {
+		k.scan, k.looked = nil, false // another leader's log is another one
+		return
+	}
+	s.to = line.to
 	req := kmsg.NewPtrFetchRequest()
 	req.MaxBytes, req.SessionEpoch = 1<<20, -1
 	t := kmsg.NewFetchRequestTopic()
@@ -184,8 +219,8 @@ func (k *keyed) read() {
 	p.Partition, p.FetchOffset, p.PartitionMaxBytes, p.CurrentLeaderEpoch = s.part, int64(s.next), s.most, -1
 	t.Partitions = append(t.Partitions, p)
 	req.Topics = append(req.Topics, t)
-	k.request(req, func(resp kmsg.Response, err error) {
-		if err != nil {
+	k.request(line, req, func(resp kmsg.Response, err error) {
+		if err != nil || k.scan != s {
 			return
 		}
 		r := resp.(*kmsg.FetchResponse)
@@ -195,7 +230,7 @@ func (k *keyed) read() {
 		}
 		if code != 0 {
 			k.run.allow(k.name, "Fetch", code, unread...)
-			k.scan = nil
+			k.scan, k.looked = nil, k.looked && k.run.ensemble == nil
 			return
 		}
 		k.took(s, &r.Topics[0].Partitions[0])
@@ -259,7 +294,12 @@ func (k *keyed) batch(s *scan, v record.View) error {
 
 // judge holds what was seen against what had been acknowledged when the scan began. A deleted key may be gone, tombstone and all; whoever has read an old value of
 // it hears of the deletion, if it reads on within delete.retention.ms.
+//
+// A leader that is none any more may know less, and so may a new one, until its high watermark has come to where that of the one before was.
 func (k *keyed) judge(s *scan) {
+	if k.run.ensemble != nil && !k.run.ensemble.parts[replica{k.id, s.part}].led(s.to, s.began) {
+		return
+	}
 	retention := time.Duration(-1)
 	for _, t := range k.run.plan.Topics {
 		if text, set := t.Configs.Get("delete.retention.ms"); set && t.Name == keyedTopic {
@@ -273,7 +313,7 @@ func (k *keyed) judge(s *scan) {
 	for i, acked := range s.acked {
 		key := k.keys[i]
 		seen := s.seen[key]
-		if key.part != s.part || seen >= acked {
+		if key.part != s.part || seen >= acked || k.run.ensemble != nil && s.at[i] >= s.next {
 			continue
 		}
 		deleted := slices.ContainsFunc(key.values[acked-1:], func(v []byte) bool { return v == nil })

@@ -52,6 +52,9 @@ func (e *ensemble) fencing() {
 	for _, h := range e.run.hosts {
 		b, known := e.image.Broker(h.id)
 		_, was := e.fenced[h]
+		if known && !b.Fenced {
+			e.allowed[h] = b.Epoch
+		}
 		switch {
 		case known && b.Fenced && !was:
 			e.fenced[h] = e.run.world.Now()

@@ -29,6 +29,9 @@ func (h *host) settings() config.Set {
 	}
 	name := h.node.Name + ".example"
 	s = s.With("node.id", h.id.String()).With("listeners", "PLAINTEXT://"+name+":9092").With("peer.listen", h.peerAddress()).With("peer.insecure", "true")
+	if _, near := s.Get("replica.selector.class"); near {
+		s = s.With("broker.rack", h.rack())
+	}
 	if p := h.run.plan; int(h.id) <= p.Voters {
 		s = s.With("bootstrap.expect", fmt.Sprint(p.Voters))
 	} else {

@@ -104,6 +104,7 @@ type ClientPlan struct {
 	Size     int           // bytes of a batch, at most
 	Codec    int8
 	Sessions bool // a consumer uses fetch sessions
+	Near     bool // a consumer reads what its broker has a replica of, whoever leads that
 	Patience time.Duration
 	First    int32         // an idempotent producer's first sequence
 	Ahead    time.Duration // of a producer's timestamps

@@ -62,6 +62,8 @@ func NewClusterPlan(seed uint64) *Plan {
 	p.planClusterFaults(stream(seed, "cluster/faults"))
 	p.planClusterMembers(stream(seed, "cluster/members"))
 	p.planOutcast(stream(seed, "cluster/outcast"))
+	p.planNear(stream(seed, "cluster/near"))
+	p.planClusterKeyed(stream(seed, "cluster/keyed"))
 	return p
 }
 
@@ -83,6 +85,27 @@ func (p *Plan) planClusterMembers(r *rand.Rand) {
 }
 
 const tombstonesStay = "log.cleaner.delete.retention.ms"
+
+// planClusterKeyed draws clients of a compacted topic. Tombstones stay for longer than anybody is away, as those of the offsets do.
+func (p *Plan) planClusterKeyed(r *rand.Rand) {
+	topics, clients := len(p.Topics), len(p.Clients)
+	p.planKeyed(r)
+	for i := range p.Topics[topics:] {
+		t := &p.Topics[topics+i]
+		p.replicate(r, t)
+		t.Configs = t.Configs.With("write.caching", "false").With("delete.retention.ms", one(r, "20000", "86400000"))
+	}
+	for i := range p.Clients[clients:] {
+		p.Clients[clients+i].Number = 110 + i
+	}
+	if len(p.Topics) == topics {
+		return
+	}
+	for range r.IntN(3) { // what a leader that nobody hears writes meanwhile is cut off later, and compacted before if that is possible
+		f := FaultPlan{Number: len(p.Faults), Kind: Isolate, At: between(r, p.Duration/8, p.Duration*7/8), For: between(r, 500*time.Millisecond, 4*time.Second), Seed: r.Uint64(), Who: "leader:" + keyedTopic + "-0"}
+		p.Faults = append(p.Faults, f)
+	}
+}
 
 // planOutcast draws a broker that hears of no other for much longer than its session, with clients at it that wait for nobody else.
 func (p *Plan) planOutcast(r *rand.Rand) {

@@ -128,6 +128,7 @@ func (c *ClientPlan) pairs() (list pairs) {
 	list.add("size", c.Size)
 	list.add("codec", c.Codec)
 	list.add("sessions", c.Sessions)
+	list.add("near", c.Near)
 	list.add("first", c.First)
 	list.add("ahead", c.Ahead)
 	list.add("group", c.Group)
@@ -218,7 +219,7 @@ func (p *Plan) parse(line string) error {
 		c.Kind, err = wordIn[ClientKind](clientWords, word)
 		v.read(map[string]any{
 			"number": &c.Number, "pause": &c.Pause, "patience": &c.Patience, "acks": &c.Acks, "inflight": &c.InFlight, "retry": &c.Retry, "size": &c.Size,
-			"codec": &c.Codec, "sessions": &c.Sessions, "first": &c.First, "ahead": &c.Ahead, "group": &c.Group, "instance": &c.Instance, "topics": &c.Topics,
+			"codec": &c.Codec, "sessions": &c.Sessions, "near": &c.Near, "first": &c.First, "ahead": &c.Ahead, "group": &c.Group, "instance": &c.Instance, "topics": &c.Topics,
 			"regex": &c.Regex, "gradual": &c.Gradual, "adjusts": &c.Adjusts, "session": &c.Session, "rebalance": &c.Rebalance,
 		})
 		p.Clients = append(p.Clients, c)

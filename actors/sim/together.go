@@ -29,14 +29,16 @@ func (r *run) liveTogether() {
 	r.work()
 	r.healTogether()
 	r.finish(Admin, Told)
-	r.finish(Idempotent, Plain, Curious, Hostile, Committer, Operator)
+	r.finish(Idempotent, Plain, Curious, Hostile, Committer, Operator, Keyed)
 	r.finish(Consumer)
 	r.finish(Classic, Modern)
 	r.agreement()
+	r.alike()
 	r.verifyTogether(1)
 	r.restartTogether()
 	r.verifyTogether(2)
 	r.agreement()
+	r.alike()
 	r.inspectDisks()
 }
 
