@@ -23,6 +23,7 @@ var (
 	suiteFlag   = flag.String("suite", "", "only those of this suite: actors/sim, several or group")
 	seedsFlag   = flag.Int("seeds", 10_000, "give a mutant up after so many seeds")
 	resultsFlag = flag.String("results", "", "append a line for each mutant hunted to this file")
+	playedFlag  = flag.Bool("played", false, "ask stories and seeds only, also of mutants that have a test of their own")
 )
 
 // TestMutants hunts mutants, when it is asked to.
@@ -109,7 +110,7 @@ func (s *suite) hunt(t *testing.T, m *mutant) (kill, error) {
 		}
 		return binary, nil
 	}
-	if m.test != "" {
+	if m.test != "" && !*playedFlag {
 		binary, err := build(m.dir)
 		if err != nil {
 			return kill{}, err
@@ -127,6 +128,9 @@ func (s *suite) hunt(t *testing.T, m *mutant) (kill, error) {
 			return k, err
 		}
 		last.seeds += k.seeds
+	}
+	if *playedFlag {
+		return last, nil
 	}
 	if dir := path.Dir(m.changes[0].file); !slices.Contains(hunters, dir) {
 		// The storey below has models and twins of its own.
