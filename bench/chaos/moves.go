@@ -107,14 +107,15 @@ func codeOf(resp *kmsg.AlterPartitionAssignmentsResponse) error {
 	return kerr.ErrorForCode(resp.ErrorCode)
 }
 
-// settle gives every partition all brokers as replicas again, and waits until nothing moves.
+// settle gives every partition all brokers as replicas again, and waits until nothing moves. It asks first whether something moves, and then who has what: a replica
+// that is to go is in the list of those that are there until its move ends, which may be between the two. Whoever answers may be behind, so it looks twice.
 func (n *nemesis) settle(ctx context.Context) error {
 	const patience = 30 * time.Second
 	want := n.anyOrder(rand.New(rand.NewPCG(0, 7)))
 	slices.Sort(want)
-	last := "nobody answered"
+	last, calm := "nobody answered", 0
 	for began := time.Now(); time.Since(began) < patience; {
-		changes := map[place][]int32{}
+		still, changes := n.still(ctx), map[place][]int32{}
 		partitions, err := askMetadata(ctx, n.watcher.client, n.watcher.topics)
 		if err == nil {
 			for _, p := range n.places {
@@ -123,12 +124,14 @@ func (n *nemesis) settle(ctx context.Context) error {
 					last = fmt.Sprintf("%v has replicas %v", p, now)
 				}
 			}
-			if len(changes) == 0 && n.still(ctx) {
-				return nil
-			}
-			if len(changes) > 0 {
-				n.move(ctx, changes)
-			}
+		}
+		if err != nil || !still || len(changes) > 0 {
+			calm = 0
+		} else if calm++; calm == 2 {
+			return nil
+		}
+		if len(changes) > 0 {
+			n.move(ctx, changes)
 		}
 		if err := n.pass(ctx, 200*time.Millisecond); err != nil {
 			return err
