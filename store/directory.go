@@ -219,7 +219,7 @@ func (d *Directory) settle(tp ident.TopicPartition, e *entry, l *Log, o *LogOpti
 		e.log, e.found, e.fresh = l, false, false
 	case errors.Is(err, ErrStray):
 		d.control.give(o.slot)
-		delete(d.logs, tp)
+		d.forget(tp)
 	default:
 		// It may be tried again.
 		d.keepSlot(o)
@@ -310,15 +310,16 @@ func (d *Directory) DeleteLog(l *Log) error {
 	l.shared.Unlock()
 	err := l.Close(false)
 	to, moveErr := d.moveAside(l.o.Partition, suffixDeleteDir)
+	if to != "" {
+		d.mu.Lock()
+		delete(d.slots, logKey(l.o.Topic, l.o.Partition.Partition))
+		d.control.give(l.slot)
+		d.forget(l.o.Partition)
+		d.mu.Unlock()
+	}
 	if err = errors.Join(err, moveErr); err != nil {
 		return d.health.siftOne(err, "delete "+l.o.Path)
 	}
-	d.mu.Lock()
-	delete(d.slots, logKey(l.o.Topic, l.o.Partition.Partition))
-	d.control.give(l.slot)
-	delete(d.logs, l.o.Partition)
-	d.deleted[l.o.Partition] = struct{}{}
-	d.mu.Unlock()
 	d.background(func() error { return d.o.FS.RemoveAll(to) })
 	return nil
 }
@@ -345,19 +346,26 @@ func (d *Directory) DeleteUnopened(tp ident.TopicPartition, id ident.TopicID) er
 		return fmt.Errorf("the log of %s is open", tp)
 	}
 	to, err := d.moveAside(tp, suffixDeleteDir)
+	if to != "" {
+		key := logKey(id, tp.Partition)
+		d.control.give(d.slots[key])
+		delete(d.slots, key)
+		d.forget(tp)
+	}
 	if err != nil {
 		return d.health.siftOne(err, "delete the log of "+tp.String())
 	}
-	key := logKey(id, tp.Partition)
-	d.control.give(d.slots[key])
-	delete(d.slots, key)
-	delete(d.logs, tp)
-	d.deleted[tp] = struct{}{}
 	d.background(func() error { return d.o.FS.RemoveAll(to) })
 	return d.untaint()
 }
 
-// moveAside renames a partition's directory, durably, and returns its new path.
+// forget ends what is known of a log whose directory has another name now: the next log of its name inherits nothing. Caller holds mu.
+func (d *Directory) forget(tp ident.TopicPartition) {
+	delete(d.logs, tp)
+	d.deleted[tp] = struct{}{}
+}
+
+// moveAside renames a partition's directory, durably, and returns its new path. With a path and an error it has the new name, and a power cut may take that back.
 func (d *Directory) moveAside(tp ident.TopicPartition, suffix string) (string, error) {
 	var unique [16]byte
 	if _, err := io.ReadFull(d.o.Rand, unique[:]); err != nil {
