@@ -92,34 +92,50 @@ func (d *Directory) writeCleaned() error {
 		}
 	}
 	text := encodeMarks(lines, markColumns{})
-	if bytes.Equal(text, d.cleaned) || (len(lines) == 0 && d.cleaned == nil) {
+	if n := len(d.cleaned); n == 1 && bytes.Equal(text, d.cleaned[0]) || n == 0 && len(lines) == 0 {
 		return nil
 	}
-	if d.lowersCleaned() {
-		err := d.replace(cleanedFile, text)
-		if err == nil {
-			d.cleaned = text
-		}
-		return err
-	}
 	path := filepath.Join(d.o.Path, cleanedFile)
-	err := replaceFile(d.o.FS, path, text)
-	if err == nil {
-		d.cleaned = text
+	lowers := d.lowersCleaned()
+	err := d.putCleaned(path, text)
+	if err != nil && lowers && IsNoSpace(err) && d.dropBallast() {
+		err = d.putCleaned(path, text)
 	}
-	if IsRetriable(err) {
+	if !lowers && IsRetriable(err) {
 		return nil
 	}
 	return d.health.sift(err, "write "+path)
 }
 
-// lowersCleaned tells whether the file on disk calls more of a log clean than is, or has a line of one that has gone: another of its name would inherit it. Caller
+// putCleaned replaces the file, and notes what may be on disk: when it has got its name and the directory could not be synced, the new text or the one of before. Caller
+// holds mu.
+func (d *Directory) putCleaned(path string, text []byte) error {
+	if n := len(d.cleaned); n > 1 { // a third one there is not
+		if err := syncDir(d.o.FS, d.o.Path); err != nil {
+			return err
+		}
+		d.cleaned = d.cleaned[n-1:]
+	}
+	if err := putFile(d.o.FS, path, text, true); err != nil {
+		return err
+	}
+	d.cleaned = append(d.cleaned, text)
+	if err := syncDir(d.o.FS, d.o.Path); err != nil {
+		return err
+	}
+	d.cleaned = [][]byte{text}
+	return nil
+}
+
+// lowersCleaned tells whether the file on disk may call more of a log clean than is, or have a line of one that has gone: another of its name would inherit it. Caller
 // holds mu.
 func (d *Directory) lowersCleaned() bool {
-	lines, _ := decodeMarks(d.cleaned, markColumns{}) // what cannot be read is not believed at a start either
-	return slices.ContainsFunc(lines, func(m markLine) bool {
-		e := d.logs[m.partition]
-		return e == nil || ident.Offset(e.standing.cleaned.Load()) < m.offset
+	return slices.ContainsFunc(d.cleaned, func(text []byte) bool {
+		lines, _ := decodeMarks(text, markColumns{}) // what cannot be read is not believed at a start either
+		return slices.ContainsFunc(lines, func(m markLine) bool {
+			e := d.logs[m.partition]
+			return e == nil || ident.Offset(e.standing.cleaned.Load()) < m.offset
+		})
 	})
 }
 
@@ -136,7 +152,7 @@ func (d *Directory) readCleaned() error {
 	case err != nil:
 		return err
 	}
-	d.cleaned = b
+	d.cleaned = [][]byte{b}
 	for _, m := range lines {
 		if e := d.logs[m.partition]; e != nil {
 			e.standing.cleaned.Store(int64(m.offset))

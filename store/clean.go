@@ -221,13 +221,15 @@ func (l *Log) dirtyFrom(o ident.Offset) {
 }
 
 // findDirty takes over what the directory remembers of the log that was opened. A log
-// that was made now has nothing to do with a former one of its name.
-func (l *Log) findDirty(created bool) {
-	l.cleaned = ident.Offset(l.standing.cleaned.Load())
+// that was made now has nothing to do with a former one of its name. It tells whether less is clean than was remembered.
+func (l *Log) findDirty(created bool) (less bool) {
+	was := ident.Offset(l.standing.cleaned.Load())
+	l.cleaned = was
 	if created || l.cleaned > l.end {
 		l.cleaned = l.start
 	}
 	l.standing.cleaned.Store(int64(l.cleaned))
+	return l.cleaned < was
 }
 
 // BeginClean begins a compaction of what Cleanable has found; nil when there is nothing,

@@ -77,8 +77,8 @@ type Directory struct {
 	tainted bool
 	// raftOld: the Raft log of a tainted directory was not renewed yet.
 	raftOld bool
-	marked  bool   // the durable marks could be read
-	cleaned []byte // what cleanedFile was last written with
+	marked  bool     // the durable marks could be read
+	cleaned [][]byte // what cleanedFile was last written with, the newest last; two when the directory could not be synced then
 	// deleted: the checkpoints may still have lines of these, which are gone. One that comes back is another log, and inherits nothing.
 	deleted map[ident.TopicPartition]struct{}
 

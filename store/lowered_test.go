@@ -2,6 +2,9 @@ package store_test
 
 import (
 	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/troupe-broker/troupe/store"
@@ -108,5 +111,98 @@ func TestALogThatIsMadeAnewIsNotAsCleanAsTheFormerOne(t *testing.T) {
 	s.open()
 	if o := s.log.FirstDirty(); o != 0 {
 		t.Errorf("the new log is clean below %d", o)
+	}
+}
+
+// The word that more is clean got its name, and then the directory could not be synced for lack of space: on disk is the new word or the former one. When less is clean
+// after that, be it as little as before, neither may stay.
+func TestAWordThatMayBeOnDiskIsTakenBack(t *testing.T) {
+	tolerated := 0
+	for nth := 1; nth <= 8; nth++ {
+		for _, full := range []bool{false, true} {
+			for _, how := range []string{"kill", "power loss"} {
+				w := newTwo(t)
+				s := w.a
+				s.stop("kill")
+				faults := storetest.Faults(s.fs)
+				s.fs = faults
+				s.open()
+				w.forgetTombstone(s)
+				faults.Add(fmt.Sprintf("syncdir data nth %d: ENOSPC", nth))
+				if err := s.dir.Checkpoint(); err == nil && faults.Hits() > 0 {
+					tolerated++
+				}
+				faults.Clear()
+				w.harm(1)
+				if full {
+					faults.Add("write cleaner-offset-checkpoint*: ENOSPC")
+				}
+				r, err := s.log.BeginRepair(0, s.now)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err = w.fill(r, nil); err == nil {
+					_, err = s.log.SwapRepaired(r, s.now)
+				}
+				if err != nil && !errors.Is(err, store.ErrNoSpace) {
+					t.Fatal(err)
+				}
+				mended := err == nil
+				if !mended && !full {
+					t.Errorf("syncdir %d: %v", nth, err)
+				}
+				faults.Clear()
+				s.stop(how)
+				s.open()
+				if o := s.log.FirstDirty(); mended && o != s.log.Start() {
+					t.Errorf("syncdir %d, full %t, %s: what lies below %d counts as clean, and is what was repaired", nth, full, how, o)
+				}
+			}
+		}
+	}
+	if tolerated == 0 {
+		t.Error("no word was written that may be on disk")
+	}
+}
+
+// A process dies in a truncation, when the lowered mark is on disk and the word that less is clean is not. The next one knows better, and what it appends there must not
+// count as clean when it dies, too.
+func TestWhatIsAppendedBelowAnOldWordIsNotClean(t *testing.T) {
+	for _, how := range []string{"kill", "power loss"} {
+		w := newTwo(t)
+		s := w.a
+		w.forgetTombstone(s)
+		if err := s.dir.Checkpoint(); err != nil {
+			t.Fatal(err)
+		}
+		clean := s.log.FirstDirty()
+		s.disk.OnPoint = func(p storetest.Point) {
+			if strings.HasPrefix(filepath.Base(p.Name), "cleaner-offset-checkpoint") {
+				panic(crashSignal{})
+			}
+		}
+		cut := (&repairHistory{two: w}).interrupted(func() {
+			if _, err := s.log.Truncate(clean-2, s.now); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if !cut {
+			t.Fatal("no word was written")
+		}
+		s.stop("kill")
+		s.open()
+		end := s.log.End()
+		if end >= clean {
+			t.Fatalf("clean below %d, cut to %d", clean, end)
+		}
+		for s.log.End() <= clean {
+			s.put(nil, "a=2")
+		}
+		s.close()
+		s.stop(how)
+		s.open()
+		if o := s.log.FirstDirty(); o > end {
+			t.Errorf("%s: cut to %d, what was appended below %d counts as clean", how, end, o)
+		}
 	}
 }

@@ -462,13 +462,12 @@ func (v *recovery) conclude() (Recovery, error) {
 	l.flushed = max(min(flushed, l.end), l.start)
 	l.standing.mark.Store(int64(min(max(v.mark, 0), l.end)))
 	l.standing.start.Store(int64(l.start))
-	if v.l.o.Hint.Mark > l.mark() && l.o.persist != nil {
-		// A truncation was interrupted before it lowered the mark on disk.
+	if less := l.findDirty(v.r.Created); (less || v.l.o.Hint.Mark > l.mark()) && l.o.persist != nil {
+		// A truncation was interrupted before it lowered the mark on disk, or the word that less is clean: what is appended next would inherit that.
 		if err := l.o.persist(); err != nil {
 			return Recovery{}, err
 		}
 	}
-	l.findDirty(v.r.Created)
 	if err := v.claim(); err != nil {
 		return Recovery{}, l.sift(err, "open "+l.o.Path)
 	}
