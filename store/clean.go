@@ -111,6 +111,7 @@ type cleanSource struct {
 	base    ident.Offset
 	size    int64
 	next    ident.Offset // base of the segment behind it
+	newest  ident.LeaderEpoch
 }
 
 // CleanStep is what is to be done next for a run.
@@ -256,7 +257,7 @@ func (l *Log) BeginClean(now ident.Millis, bound ident.Offset, o CleanOptions) (
 	r.stats.From, r.stats.To = c.From, c.From
 	for i := max(l.segmentAt(l.start), 0); i < len(l.segments)-1 && l.segments[i].base < c.To; i++ {
 		s := l.segments[i]
-		r.sources = append(r.sources, cleanSource{s, s.name(suffixLog), s.base, s.size, l.segments[i+1].base})
+		r.sources = append(r.sources, cleanSource{s, s.name(suffixLog), s.base, s.size, l.segments[i+1].base, l.epochs.of(l.segments[i+1].base - 1)})
 	}
 	if l.o.Producers != nil {
 		for _, p := range l.o.Producers(nil) {

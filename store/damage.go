@@ -75,7 +75,7 @@ func (l *Log) span(i int, r OffsetRange) (hole, error) {
 	if err != nil {
 		return hole{}, err
 	}
-	sc := newScanner(nil, s.file.file, p.pos, s.size, s.base)
+	sc := l.scan(s, p.pos)
 	for sc.next < r.From {
 		if n := slices.IndexFunc(l.holes, func(h hole) bool { return h.base == s.base && sc.pos >= h.pos && sc.pos < h.to }); n >= 0 {
 			sc.pos, sc.next = l.holes[n].to, max(sc.next, l.holes[n].To)
@@ -161,7 +161,7 @@ func (l *Log) NewDamage(now ident.Millis) (list []OffsetRange, err error) {
 // condemnAt condemns what begins at pos of s, where a batch with base offset from is
 // not what it was: up to the next sound batch.
 func (l *Log) condemnAt(s *segment, pos int64, from ident.Offset) error {
-	sc := newScanner(nil, s.file.file, pos, s.size, s.base)
+	sc := l.scan(s, pos)
 	sc.next = max(from, s.base)
 	h, err := sc.resync(s.base, l.behind(s))
 	if err != nil {
@@ -197,44 +197,52 @@ func (l *Log) undamaged(from, upTo ident.Offset) (ident.Offset, error) {
 }
 
 // holeAt tells where a known hole that covers a position ends.
-func (l *Log) holeAt(s *segment, pos int64) (to int64, ok bool) {
+func (l *Log) holeAt(s *segment, pos int64) (behind spot, ok bool) {
 	for _, h := range l.holes {
 		if h.base == s.base && pos >= h.pos && pos < h.to {
-			return h.to, true
+			return spot{h.to, h.To}, true
 		}
 	}
-	return 0, false
+	return spot{}, false
 }
 
-// hop leads a walk over a place where no batch is: to the next sound one. cause is
-// what the walk ran into at pos.
-func (l *Log) hop(s *segment, pos int64, cause error) (int64, error) {
+// hop leads a walk that began at one spot over a place where no batch is: to the next sound one. cause is what the walk ran into at another spot. When a batch before
+// that has misled the walk, by a length or an offset that was wrong, it leads back to what is behind that one.
+func (l *Log) hop(s *segment, began, at spot, cause error) (spot, error) {
 	if !errors.Is(cause, ErrDamaged) {
-		return 0, cause
+		return at, cause
 	}
 	if l.hurried {
-		return 0, ErrWouldWait
+		return at, ErrWouldWait
 	}
 	if err := l.reach(s); err != nil {
-		return 0, err
+		return at, err
 	}
-	// From the segment's beginning, to find the offset at which the hole begins.
-	sc := newScanner(nil, s.file.file, 0, s.size, s.base)
-	for sc.pos <= pos {
+	// From the segment's beginning, to find the offset at which the hole begins; with checksums, which a length that is wrong does not match.
+	sc := l.scan(s, 0)
+	sc.check = true
+	for sc.pos <= at.pos {
+		here := spot{sc.pos, sc.next}
 		_, _, err := sc.batch()
 		switch {
+		case err == nil && here.pos == at.pos && here != at:
+			return here, nil
 		case err == nil:
 			continue
 		case isIOFailure(err):
-			return 0, l.sift(err, "read "+s.name(suffixLog))
+			return at, l.sift(err, "read "+s.name(suffixLog))
 		}
 		h, err := sc.resync(s.base, l.behind(s))
 		if err != nil {
-			return 0, l.sift(err, "read "+s.name(suffixLog))
+			return at, l.sift(err, "read "+s.name(suffixLog))
 		}
+		behind, known := l.holeAt(s, h.pos)
 		l.condemn(h)
+		if h.to > began.pos && (!known || behind.pos < h.to) {
+			break
+		}
 	}
-	return sc.pos, nil
+	return spot{sc.pos, sc.next}, nil
 }
 
 func (l *Log) damaged(s *segment, pos int64, cause error) error {
@@ -288,7 +296,7 @@ func (s *scanner) resync(base, bound ident.Offset) (hole, error) {
 // try tells whether a sound batch of this log begins at pos, and its base offset.
 func (s *scanner) try(pos int64) (ident.Offset, bool, error) {
 	t := newScanner(make([]byte, 4096), s.file, pos, s.limit, s.base)
-	t.next, t.epoch, t.upTo, t.check = s.next, s.epoch, s.upTo, true
+	t.next, t.epoch, t.upTo, t.newest, t.check = s.next, s.epoch, s.upTo, s.newest, true
 	v, _, err := t.batch()
 	if err != nil {
 		return 0, false, ifIOFailure(err)
@@ -306,7 +314,9 @@ func (s *scanner) try(pos int64) (ident.Offset, bool, error) {
 // it is missing, to the log it is like one that it has met itself.
 func (l *Log) Unread(err error) error { return l.sift(err, "read records of "+l.o.Partition.String()) }
 
-// Check reads the region and verifies the checksum of each batch. It returns the
+// Check reads the region and verifies the checksum of each batch. What no checksum
+// covers, its offsets and its epoch, has to be what the log allows there: batches rise,
+// from the end of the one before the region up to Next. It returns the
 // length of the sound prefix in bytes, and the offsets of the batch behind it when
 // that is unsound. It may wait for the disk.
 //
@@ -315,10 +325,13 @@ func (r *Region) Check(buf []byte) (sound int64, bad OffsetRange, err error) {
 	if r.n == 0 {
 		return 0, OffsetRange{}, nil
 	}
-	sc := newScanner(buf, r.held.file, r.off, r.off+int64(r.n), 0)
-	sc.base, sc.check = r.next-1<<31, true // no batch of the region is beyond reach
+	sc := newScanner(buf, r.held.file, r.off, r.off+int64(r.n), r.floor)
+	sc.upTo, sc.newest, sc.check = r.next, r.newest, true
 	for {
-		_, _, err := sc.batch()
+		v, at, err := sc.batch()
+		if err == nil && (v.LastOffset() < r.from || v.BaseOffset() <= r.from && r.epoch >= 0 && v.LeaderEpoch() > r.epoch) {
+			sc.pos, err = at, fmt.Errorf("at position %d: offsets %d to %d of epoch %d, where %d of epoch %d has to be: %w", at, v.BaseOffset(), v.LastOffset(), v.LeaderEpoch(), r.from, r.epoch, ErrFormat)
+		}
 		switch {
 		case err == nil:
 		case errors.Is(err, errScanEnd):
@@ -344,7 +357,7 @@ func (r *Region) firstOffset() ident.Offset {
 	if n, err := r.ReadAt(head, 0); n < len(head) || err != nil && !isShort(err) {
 		return r.from
 	}
-	if head.Magic() != record.Magic || head.LastOffsetDelta() < 0 || head.BaseOffset() > r.from || head.LastOffset() < r.from {
+	if head.Magic() != record.Magic || head.LastOffsetDelta() < 0 || head.BaseOffset() < r.floor || head.BaseOffset() > r.from || head.LastOffset() < r.from {
 		return r.from
 	}
 	return head.BaseOffset()

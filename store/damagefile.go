@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/troupe-broker/troupe/wire/ident"
+	"github.com/troupe-broker/troupe/wire/record"
 )
 
 // damageFile keeps what was found to be damaged over a restart. Without it a batch that was found bad when it came from the disk would be served again by a
@@ -121,7 +122,11 @@ func (v *recovery) recheck(i int, from, to ident.Offset) error {
 	}
 	sc.check = true
 	for sc.next < to {
-		_, _, err := sc.batch()
+		before := sc.next
+		b, at, err := sc.batch()
+		if err == nil && l.futureEpoch(b) {
+			sc.pos, sc.next, err = at, before, fmt.Errorf("epoch %d at offset %d: %w", b.LeaderEpoch(), b.LastOffset(), ErrFormat)
+		}
 		switch {
 		case err == nil:
 			continue
@@ -143,4 +148,10 @@ func (v *recovery) recheck(i int, from, to ident.Offset) error {
 		sc.next = max(sc.next, h.To)
 	}
 	return nil
+}
+
+// futureEpoch tells that a batch is of an epoch that the log had not got to: a flipped bit that no checksum shows.
+func (l *Log) futureEpoch(b record.View) bool {
+	e := l.epochs.of(b.LastOffset())
+	return e >= 0 && b.LeaderEpoch() > e
 }

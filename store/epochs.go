@@ -74,6 +74,9 @@ func (e *epochs) end(epoch ident.LeaderEpoch, logEnd ident.Offset) (ident.Leader
 
 // of is the epoch of the record at offset o.
 func (e *epochs) of(o ident.Offset) ident.LeaderEpoch {
+	if n := len(e.list); n > 0 && o >= e.list[n-1].Start {
+		return e.list[n-1].Epoch // as most readers want it
+	}
 	i, found := slices.BinarySearchFunc(e.list, o, func(x Epoch, want ident.Offset) int {
 		switch {
 		case x.Start < want:

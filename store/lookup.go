@@ -49,30 +49,30 @@ func (l *Log) OffsetForTimestamp(ts ident.Millis, upTo ident.Offset) (at Timesta
 
 // searchTime looks at the batches of s that end at or above from, below upTo.
 func (l *Log) searchTime(s *segment, ts ident.Millis, from, upTo ident.Offset) (at TimestampOffset, found bool, err error) {
-	pos, err := l.positionOf(s, from)
+	where, err := l.positionOf(s, from)
 	if err != nil {
 		return at, false, err
 	}
 	for {
 		var h record.View
-		pos, h, err = l.walk(s, pos, func(h record.View, _ int64) bool {
+		where, h, err = l.walk(s, where, func(h record.View, _ int64) bool {
 			return h.MaxTimestamp() >= ts || h.BaseOffset() >= upTo
 		})
 		if err != nil || h == nil || h.BaseOffset() >= upTo {
 			return at, false, err
 		}
-		v, err := l.batchAt(s, pos, sizeOf(h))
+		v, err := l.batchAt(s, where.pos, sizeOf(h))
 		if err != nil {
 			return at, false, err
 		}
 		offset, stamp, ok, err := record.FirstAtOrAfter(v, ts, max(from, l.start))
 		if err != nil {
-			return at, false, l.damaged(s, pos, err)
+			return at, false, l.damaged(s, where.pos, err)
 		}
 		if ok {
 			return TimestampOffset{stamp, offset, v.LeaderEpoch()}, offset < upTo, nil
 		}
-		pos += int64(len(v))
+		where = spot{where.pos + int64(len(v)), v.NextOffset()}
 	}
 }
 
@@ -111,21 +111,21 @@ func (l *Log) MaxTimestamp(upTo ident.Offset) (at TimestampOffset, found bool, e
 // topRecord is the record with the greatest timestamp of the batch that m names; found
 // is false when compaction has left the batch's header only.
 func (l *Log) topRecord(s *segment, m moment) (at TimestampOffset, found bool, err error) {
-	pos, err := l.positionOf(s, m.offset)
+	where, err := l.positionOf(s, m.offset)
 	if err != nil {
 		return at, false, err
 	}
-	h, err := l.headerAt(s, pos)
+	h, err := l.headerAt(s, where.pos)
 	if err != nil {
 		return at, false, err
 	}
-	v, err := l.batchAt(s, pos, sizeOf(h))
+	v, err := l.batchAt(s, where.pos, sizeOf(h))
 	if err != nil {
 		return at, false, err
 	}
 	offset, stamp, err := record.MaxTimestamp(v)
 	if err != nil {
-		return at, false, l.damaged(s, pos, err)
+		return at, false, l.damaged(s, where.pos, err)
 	}
 	return TimestampOffset{stamp, offset, v.LeaderEpoch()}, offset != ident.NoOffset, nil
 }
@@ -136,11 +136,11 @@ func (l *Log) maxTimestampOfRecords(upTo ident.Offset) (at TimestampOffset, foun
 	best, in := moment{timestamp: ident.NoTimestamp}, (*segment)(nil)
 	for i := max(l.segmentAt(l.start), 0); i < len(l.segments) && l.segments[i].base < upTo; i++ {
 		s := l.segments[i]
-		pos, err := l.positionOf(s, max(l.start, s.base))
+		where, err := l.positionOf(s, max(l.start, s.base))
 		if err != nil {
 			return at, false, err
 		}
-		_, _, err = l.walk(s, pos, func(h record.View, _ int64) bool {
+		_, _, err = l.walk(s, where, func(h record.View, _ int64) bool {
 			if h.LastOffset() >= upTo {
 				return true
 			}
@@ -171,12 +171,12 @@ func (l *Log) topBetween(s *segment, upTo ident.Offset) (moment, error) {
 	// The segment's greatest is out of bounds: look at the batches. A time index
 	// entry below upTo would save a part of the way, but not when the log start
 	// is what excludes.
-	pos, err := l.positionOf(s, max(l.start, s.base))
+	at, err := l.positionOf(s, max(l.start, s.base))
 	if err != nil {
 		return moment{}, err
 	}
 	best := moment{ident.NoTimestamp, s.base}
-	_, _, err = l.walk(s, pos, func(h record.View, _ int64) bool {
+	_, _, err = l.walk(s, at, func(h record.View, _ int64) bool {
 		if h.LastOffset() >= upTo {
 			return true
 		}
@@ -231,12 +231,12 @@ func (l *Log) topOf(s *segment) (moment, error) {
 		return s.top, err // the indexes were built anew, and the top with them
 	}
 	// The file may have lost its last entries: look at what follows.
-	pos, err := l.positionOf(s, m.offset)
+	at, err := l.positionOf(s, m.offset)
 	if err != nil {
 		return moment{}, err
 	}
 	s.top = m
-	_, _, err = l.walk(s, pos, func(h record.View, _ int64) bool {
+	_, _, err = l.walk(s, at, func(h record.View, _ int64) bool {
 		if ts := h.MaxTimestamp(); ts > s.top.timestamp {
 			s.top = moment{ts, h.LastOffset()}
 		}
@@ -280,11 +280,11 @@ func (l *Log) confirmMoment(s *segment, m moment) (bool, error) {
 	if m.offset < s.base {
 		return false, nil
 	}
-	pos, err := l.positionOf(s, m.offset)
-	if err != nil || pos >= s.size {
+	where, err := l.positionOf(s, m.offset)
+	if err != nil || where.pos >= s.size {
 		return false, err
 	}
-	h, err := l.headerAt(s, pos)
+	h, err := l.headerAt(s, where.pos)
 	if errors.Is(err, ErrDamaged) {
 		return false, nil
 	}

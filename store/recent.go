@@ -70,11 +70,17 @@ func (r *recentBatches) floor(pos int64) (b batchStart, ok bool) {
 	return r.ring[(lo-1)%size], true
 }
 
+// spot is a place between two batches of a segment, and what is known there of the one that follows: it does not begin below floor.
+type spot struct {
+	pos   int64
+	floor ident.Offset // ident.NoOffset: an index entry has named the batch, and its header is believed
+}
+
 // resumePoint remembers where a read ended, for the read that continues there.
 type resumePoint struct {
 	offset ident.Offset
 	base   ident.Offset // of the segment
-	pos    int64
+	at     spot
 }
 
 // resumePoints keeps the last few; a consumer that reads on needs no index.

@@ -71,7 +71,7 @@ func (v *recovery) measure(s *segment, size int64, end ident.Offset) (ident.Offs
 	if err != nil {
 		return 0, err
 	}
-	sc.limit = size
+	sc.limit, sc.upTo = size, 0 // what begins behind may be left of a truncation
 	for {
 		if _, _, err := sc.batch(); err != nil {
 			if errors.Is(err, errScanEnd) {

@@ -18,7 +18,7 @@ func (v *recovery) resume(s *segment, o ident.Offset) (sc *scanner, p place, err
 		v.buf = v.l.o.scans.take()
 	}
 	beginning := func() (*scanner, place, error) {
-		return newScanner(v.buf, s.file.file, 0, s.size, s.base), place{offset: s.base - 1}, nil
+		return v.scan(s, 0), place{offset: s.base - 1}, nil
 	}
 	if s.index.load() != nil || s.times.load() != nil {
 		return beginning()
@@ -34,7 +34,20 @@ func (v *recovery) resume(s *segment, o ident.Offset) (sc *scanner, p place, err
 		}
 		return beginning()
 	}
-	return newScanner(v.buf, s.file.file, p.pos, s.size, s.base), p, nil
+	return v.scan(s, p.pos), p, nil
+}
+
+// scan walks the batches of a segment from position pos on, within what is known of its offsets, and of its epochs where their file is believed.
+func (v *recovery) scan(s *segment, pos int64) *scanner {
+	l := v.l
+	sc := newScanner(v.buf, s.file.file, pos, s.size, s.base)
+	if i := l.segmentAt(s.base) + 1; i < len(l.segments) {
+		sc.upTo = l.segments[i].base
+		if sc.upTo <= v.epochsFrom {
+			sc.newest = l.epochs.of(sc.upTo - 1)
+		}
+	}
+	return sc
 }
 
 // confirm tells whether the log has the batch that an index entry names.
@@ -146,7 +159,7 @@ func (v *recovery) prepare(s *segment, from ident.Offset) (sc *scanner, anew boo
 		return nil, false, v.l.sift(err, "remove the indexes of "+s.name(suffixLog))
 	}
 	s.top, s.first, s.sinceIndex = moment{ident.NoTimestamp, s.base}, ident.NoTimestamp, 0
-	return newScanner(v.buf, s.file.file, 0, s.size, s.base), true, nil
+	return v.scan(s, 0), true, nil
 }
 
 // trim cuts both indexes behind entry p and takes the segment's state from them.
@@ -199,10 +212,13 @@ func (v *recovery) hurt(s *segment, sc *scanner, cause error, bound ident.Offset
 	if bound == 0 {
 		bound = v.mark
 	}
-	v.r.Whole, v.shown = false, 0
+	v.shown = 0
 	h, err := sc.resync(s.base, bound)
 	if err != nil {
 		return false, v.l.sift(err, "read "+s.name(suffixLog))
+	}
+	if h.To > v.l.start { // else it is missing to nobody
+		v.r.Whole = false
 	}
 	v.l.condemn(h)
 	return sc.pos < sc.limit, nil
@@ -222,7 +238,8 @@ func (l *Log) rebuildIndexes(s *segment) error {
 	}
 	size := s.size
 	s.top, s.first, s.sinceIndex, s.size = moment{ident.NoTimestamp, s.base}, ident.NoTimestamp, 0, 0
-	sc := newScanner(nil, s.file.file, 0, size, s.base)
+	sc := l.scan(s, 0)
+	sc.limit = size
 	var err error
 	for {
 		var b record.View

@@ -20,6 +20,9 @@ type Region struct {
 	from   ident.Offset // asked for; the first batch has it, or lies behind it
 	next   ident.Offset
 	made   ident.Generation // of the log
+	// What the log knew of its batches without looking at them: none begins below floor, none is of an epoch above newest, and one that holds from of none above epoch.
+	floor         ident.Offset
+	epoch, newest ident.LeaderEpoch
 }
 
 // Len is the number of bytes, 0 for the empty region.
@@ -96,7 +99,8 @@ func (r *Region) Release() {
 // takes none of its own. The bounds need not be batch boundaries; Next is that of
 // the whole.
 func (r *Region) Slice(from, to int) Region {
-	s := Region{held: r.held, off: r.off + int64(from), n: to - from, from: r.from, next: r.next, made: r.made}
+	s := *r
+	s.off, s.n, s.mapped = r.off+int64(from), to-from, nil
 	if r.mapped != nil {
 		s.mapped = r.mapped[from:to:to]
 	}

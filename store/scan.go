@@ -37,6 +37,8 @@ type scanner struct {
 	epoch ident.LeaderEpoch // of the last batch
 	upTo  ident.Offset      // batches must end at or below; 0: no bound
 	base  ident.Offset      // of the segment: offsets are at most 2^31-1 above
+	// newest is the epoch that no batch is above; ident.NoLeaderEpoch: not known.
+	newest ident.LeaderEpoch
 
 	buf      []byte
 	at       int64 // file position of buf[0]
@@ -77,7 +79,15 @@ func newScanner(buf []byte, file io.ReaderAt, pos, limit int64, base ident.Offse
 	if len(buf) == 0 {
 		buf = make([]byte, scanBuffer)
 	}
-	return &scanner{file: file, pos: pos, limit: limit, next: base, base: base, epoch: ident.NoLeaderEpoch, buf: buf}
+	return &scanner{file: file, pos: pos, limit: limit, next: base, base: base, epoch: ident.NoLeaderEpoch, newest: ident.NoLeaderEpoch, buf: buf}
+}
+
+// scan walks the batches of a segment of an open log from position pos on, within what the log knows of its offsets and epochs.
+func (l *Log) scan(s *segment, pos int64) *scanner {
+	sc := newScanner(nil, s.file.file, pos, s.size, s.base)
+	sc.upTo = l.behind(s)
+	sc.newest = l.epochs.of(sc.upTo - 1)
+	return sc
 }
 
 // batch returns the next batch and its position: the whole batch when it is in the
@@ -135,6 +145,8 @@ func (s *scanner) header(h record.View) (size int, err error) {
 		err = fmt.Errorf("base offset %d is out of the segment's reach: %w", h.BaseOffset(), ErrFormat)
 	case h.LeaderEpoch() < s.epoch:
 		err = fmt.Errorf("leader epoch %d below %d: %w", h.LeaderEpoch(), s.epoch, ErrFormat)
+	case s.newest >= 0 && h.LeaderEpoch() > s.newest:
+		err = fmt.Errorf("leader epoch %d, the log has got to %d there: %w", h.LeaderEpoch(), s.newest, ErrFormat)
 	case s.upTo > 0 && h.NextOffset() > s.upTo:
 		err = fmt.Errorf("offsets up to %d, the next segment begins at %d: %w", h.LastOffset(), s.upTo, ErrFormat)
 	default:

@@ -155,11 +155,11 @@ func (l *Log) ReplayProducers(onSnapshot func(at ident.Offset, producers []recor
 		if err := l.reach(s); err != nil {
 			return err
 		}
-		pos, err := l.positionOf(s, from)
+		at, err := l.positionOf(s, from)
 		if err != nil {
 			return err
 		}
-		_, _, err = l.walk(s, pos, func(h record.View, _ int64) bool {
+		_, _, err = l.walk(s, at, func(h record.View, _ int64) bool {
 			onBatch(h)
 			return false
 		})

@@ -130,7 +130,7 @@ func (l *Log) beginSync(force bool) (SyncWork, bool) {
 	if l.dirty.active {
 		l.active.file.retain()
 		j.segments = append(j.segments, l.active.file)
-		l.resume.note(resumePoint{l.end, l.active.base, l.active.size})
+		l.resume.note(resumePoint{l.end, l.active.base, spot{l.active.size, l.end}})
 	}
 	j.files = append(j.files, l.dirty.files...)
 	j.dirs = append(j.dirs, l.dirty.dirs...)

@@ -42,14 +42,14 @@ func (l *Log) Truncate(o ident.Offset, now ident.Millis) (ident.Offset, error) {
 	if err := l.finishSwaps(); err != nil {
 		return l.end, err
 	}
-	i, pos, err := l.locate(o)
+	i, at, err := l.locate(o)
 	if err != nil {
 		return l.end, err
 	}
 	if n := slices.IndexFunc(l.holes, func(h hole) bool { return o >= h.From && o < h.To }); n >= 0 {
 		o = max(l.holes[n].From, l.start) // no batch is there to be cut at
 	} else {
-		h, err := l.headerAt(l.segments[i], pos)
+		h, err := l.headerAt(l.segments[i], at.pos)
 		if err != nil {
 			return l.end, err
 		}
@@ -62,7 +62,7 @@ func (l *Log) Truncate(o ident.Offset, now ident.Millis) (ident.Offset, error) {
 	if err != nil {
 		return l.end, err
 	}
-	if err := errors.Join(l.truncate(sp, i, pos, o, now), sp.drop()); err != nil {
+	if err := errors.Join(l.truncate(sp, i, at.pos, o, now), sp.drop()); err != nil {
 		return l.end, l.health.fail(fmt.Errorf("truncate %s to %d: %w", l.o.Partition, o, err))
 	}
 	return l.end, nil

@@ -142,27 +142,28 @@ func (j *readRange) Reject(err error) {
 func (j *readRange) do(t *runtime.Turn) {
 	a := j.ask
 	next := j.region.Next()
-	batches := make([]byte, j.region.Len())
+	good, bad, err := j.region.Check(nil) // also of what no checksum covers, by which the asker would put the batch elsewhere
+	if err != nil {
+		_ = t.Send(a.replica.ref, &unread{err}) // one that has stopped reads nothing
+		j.Reject(err)
+		return
+	}
+	batches := make([]byte, good)
 	n, _ := j.region.ReadAt(batches, 0) // what is missing is not sound
 	if j.region.Void() {
 		j.Reject(runtime.ErrStopped) // the log was cut
 		return
 	}
-	sound, first := soundPrefix(batches[:n])
-	if sound < len(batches) {
-		_, bad, err := j.region.Check(nil)
-		switch {
-		case err != nil:
-			_ = t.Send(a.replica.ref, &unread{err}) // one that has stopped reads nothing
-			j.Reject(err)
-			return
-		case bad.From < bad.To:
-			_ = t.Send(a.replica.ref, &unsound{bad, j.region.Generation()}) // one that has stopped serves nothing
-		}
+	whole := good == int64(j.region.Len())
+	if !whole && bad.From < bad.To {
+		_ = t.Send(a.replica.ref, &unsound{bad, j.region.Generation()}) // one that has stopped serves nothing
+	}
+	sound, first := soundPrefix(batches[:n]) // the bytes that are sent, which were read once more
+	if !whole || sound < len(batches) {
 		next = first
 	}
 	j.region.Release()
-	if sound == 0 && len(batches) > 0 {
+	if sound == 0 && (!whole || len(batches) > 0) {
 		a.refuse(wire.CorruptMessage)
 		return
 	}
