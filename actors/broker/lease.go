@@ -40,7 +40,7 @@ const certainMs = 1200
 // partition's: that a sequence is out of order (an idempotent producer begins anew, and sends again what another leader has taken), that an offset is out of
 // range, or the logs diverge (a consumer begins elsewhere). A leader that was paused does not know that it is none any more, and a lease is too long for it.
 //
-// A leadership also moves while its broker is heard: to the preferred replica, or to one that is sound, or has room. An answer to a heartbeat counts when this
+// A leadership also moves while its broker is heard: to the preferred replica, to one that is sound or has room, or away with the replica, by a reassignment. An answer to a heartbeat counts when this
 // broker's image is as new as the controller's was, so one that lags behind by more is not certain. What is left is a move of the last certainMs that this broker
 // has not heard of: to be told something wrong, a client has to have gone to the new leader, written there, and come back within that time.
 func (s *shared) certain() bool {
