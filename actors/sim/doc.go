@@ -84,7 +84,9 @@
 //   - gradual: said of a classic member that keeps in a rebalance what it is to go on
 //     reading (KIP-429, cooperative); the others give up everything first.
 //   - hold: a partition in the hands of a member, as far as that knows. Nobody else is
-//     given it while the coordinator cannot have given the member up.
+//     given it while the coordinator cannot have given the member up. One by name, of a
+//     classic member, is not held against a topic that nobody had heard of when the
+//     name was told: it was made anew meanwhile, and coordinators know topics by id.
 //   - near: said of a consumer that reads what the broker in its rack has, leader or not (KIP-392).
 //   - reign: the time in which the newest metadata name one leader in one epoch.
 //   - fold: the state that the records of a log make. A coordinator's is compared with

@@ -34,6 +34,7 @@ type ghostName struct {
 type ghostTopic struct {
 	id         ident.TopicID
 	name       string
+	seen       ident.Instant // when somebody heard of it first
 	deleteSent ident.Instant // 0: nobody has asked
 	deleted    ident.Instant // when the deletion was acknowledged
 	partitions []*ghostPartition
@@ -104,7 +105,7 @@ func (g *ghost) topic(name string, id ident.TopicID) *ghostTopic {
 	t := g.topics[id]
 	if t == nil {
 		n := g.name(name)
-		t = &ghostTopic{id: id, name: name, mayConvert: n.converts, mayStamp: n.stamps, mayForget: n.forgets, everCached: true}
+		t = &ghostTopic{id: id, name: name, seen: g.run.world.Now(), mayConvert: n.converts, mayStamp: n.stamps, mayForget: n.forgets, everCached: true}
 		if n.deleteOpen > 0 {
 			t.deleteSent = g.run.world.Now()
 		}

@@ -316,16 +316,17 @@ func (m *member) follow(sent ident.Instant) {
 	old := slices.DeleteFunc(slices.Clone(m.parts), func(p *part) bool { return successor(p) == nil })
 	m.release(func(p *part) bool { return successor(p) != nil })
 	for _, p := range old {
-		m.take(successor(p), p.number, sent)
+		m.take(successor(p), p.number, sent, p.hold.began)
 		m.run.counted("member follows a name to another topic")
 	}
 }
 
-// take begins to read a partition that it was told to.
-func (m *member) take(t *ghostTopic, number int32, sent ident.Instant) {
+// take begins to read a partition that it was told to, or that has the name of one.
+func (m *member) take(t *ghostTopic, number int32, sent, began ident.Instant) {
 	p := &part{topic: t, number: number, reader: newReader(m.run, t, number), sure: -1}
-	if p.hold = (&hold{member: m, sent: sent, told: m.now()}); m.present() {
-		p.hold = m.ghost.place(t.partition(number)).give(m, sent)
+	p.hold = &hold{member: m, sent: sent, told: m.now(), byName: !m.modern, began: began}
+	if m.present() {
+		m.ghost.place(t.partition(number)).give(p.hold)
 	}
 	m.parts = append(m.parts, p)
 }

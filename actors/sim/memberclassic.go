@@ -112,9 +112,12 @@ func (m *member) assigned(b []byte, sent ident.Instant) {
 			return
 		}
 		for _, n := range at.Partitions {
-			known := int(n) < len(m.topics[i].partitions) // else the leader's topic is one that is gone
-			if known && !m.any(func(p *part) bool { return p.topic == m.topics[i] && p.number == n }) {
-				m.take(m.topics[i], n, sent)
+			has := slices.IndexFunc(m.parts, func(p *part) bool { return p.topic == m.topics[i] && p.number == n })
+			switch known := int(n) < len(m.topics[i].partitions); { // else the leader's topic is one that is gone
+			case has >= 0:
+				m.parts[has].hold.began = sent // it is told the name anew
+			case known:
+				m.take(m.topics[i], n, sent, sent)
 			}
 		}
 	}

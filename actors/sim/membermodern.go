@@ -102,7 +102,7 @@ func (m *member) reconcile(shall []kmsg.ConsumerGroupHeartbeatResponseAssignment
 		}
 		for _, n := range at.Partitions {
 			if !m.any(func(p *part) bool { return p.topic == t && p.number == n }) {
-				m.take(t, n, sent)
+				m.take(t, n, sent, sent)
 			}
 		}
 	}
