@@ -196,6 +196,9 @@ func (h *host) start() {
 		Inspection: h.inspection, BallastBytes: ballastBytes, RaftReserveBytes: raftReserveBytes, ControlSlots: controlSlots,
 		CheckpointMs: int64(h.run.plan.Disk.Checkpoint / time.Millisecond),
 	}
+	if h.run.plan.Disk.Later > 0 {
+		world.Background = h.background(life)
+	}
 	if h.id > 0 {
 		h.among(&world)
 	}

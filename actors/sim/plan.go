@@ -126,6 +126,7 @@ type DiskPlan struct {
 	SyncMax    time.Duration
 	Cold       int           // percent of regions that have to be read from the disk first
 	Checkpoint time.Duration // how often the broker writes its durable marks; 0: as usual
+	Later      time.Duration // what a broker leaves to its background is done so much later, at most; 0: at once
 	Late       time.Duration // actors that wait for no disk get their turn so much late, at most
 }
 
@@ -164,6 +165,9 @@ func NewPlan(seed uint64) *Plan {
 	p.planRare(stream(seed, "plan/rare"))
 	p.planMembers(stream(seed, "plan/members"))
 	p.planKeyed(stream(seed, "plan/keyed"))
+	if r := stream(seed, "plan/later"); chance(r, 40) {
+		p.Disk.Later = one(r, time.Millisecond, 20*time.Millisecond, 200*time.Millisecond)
+	}
 	return p
 }
 

@@ -113,6 +113,7 @@ func (d DiskPlan) pairs() (list pairs) {
 	list.add("whole-sync", d.WholeSync)
 	list.add("sync-max", d.SyncMax)
 	list.add("late", d.Late)
+	list.add("later", d.Later)
 	list.add("cold", d.Cold)
 	list.add("checkpoint", d.Checkpoint)
 	return list
@@ -207,7 +208,7 @@ func (p *Plan) parse(line string) error {
 			"notice": &p.Weather.NoticeMax,
 		})
 	case "disk":
-		v.read(map[string]any{"writeback": &p.Disk.Writeback, "whole-sync": &p.Disk.WholeSync, "sync-max": &p.Disk.SyncMax, "late": &p.Disk.Late, "cold": &p.Disk.Cold, "checkpoint": &p.Disk.Checkpoint})
+		v.read(map[string]any{"writeback": &p.Disk.Writeback, "whole-sync": &p.Disk.WholeSync, "sync-max": &p.Disk.SyncMax, "late": &p.Disk.Late, "later": &p.Disk.Later, "cold": &p.Disk.Cold, "checkpoint": &p.Disk.Checkpoint})
 	case "broker":
 		for _, e := range list {
 			p.Settings = p.Settings.With(e.name, e.value)
