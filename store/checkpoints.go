@@ -246,7 +246,8 @@ func (d *Directory) writeLines(name string, lines []markLine, flags bool) error 
 }
 
 // readLines reads a checkpoint: the sealed copy if it is sound, else the plain
-// one. found is false when neither is.
+// one. found is false when neither is. Beside a sealed copy that is damaged the plain
+// one is not believed to be of a newer version: nothing seals its number.
 func readLines(fs FS, dir, name string, flags bool) (lines []markLine, found bool, err error) {
 	b, err := readFile(fs, filepath.Join(dir, name+suffixSealed))
 	if err == nil {
@@ -261,13 +262,14 @@ func readLines(fs FS, dir, name string, flags bool) (lines []markLine, found boo
 	if !passable(err) {
 		return nil, false, fmt.Errorf("%s: %w", name+suffixSealed, err)
 	}
+	damaged := !isNotExist(err)
 	if b, err = readFile(fs, filepath.Join(dir, name)); err == nil {
 		lines, err = decodeMarks(b, markColumns{})
 	}
 	if err == nil {
 		return lines, true, nil
 	}
-	if !passable(err) {
+	if !passable(err) && !(damaged && errors.Is(err, ErrNewerFormat)) {
 		return nil, false, fmt.Errorf("%s: %w", name, err)
 	}
 	return nil, false, nil

@@ -455,6 +455,18 @@ func TestIdentityFilesThatAreLost(t *testing.T) {
 			t.Fatalf("%+v, %v: without its mark a log is not whole", r, err)
 		}
 	})
+	t.Run("marks whose version is damaged", func(t *testing.T) {
+		disk := build(t)
+		const name = "/data/recovery-point-offset-checkpoint"
+		for _, path := range []string{name, name + ".sealed"} {
+			b := contents(t, disk.FS(), path)
+			b[0] ^= 1 // 0 becomes 1
+			overwrite(t, disk.FS(), path, b)
+		}
+		if _, o, err := open(disk); err != nil || o.Marked {
+			t.Fatalf("%+v, %v: what no checksum confirms is not of a newer version", o, err)
+		}
+	})
 	t.Run("partition.metadata", func(t *testing.T) {
 		for _, how := range []string{"removed", "flipped", "of another topic"} {
 			disk := build(t)
