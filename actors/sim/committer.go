@@ -29,7 +29,9 @@ type committer struct {
 type committed struct {
 	sure  int64   // the last that was acknowledged; -1: none
 	maybe []int64 // those sent after it whose fate is not known
-	stray []int64 // of several brokers: those that were not answered, which may lie in the buffers of one that stands still
+	// stray: those that were not answered. They may lie in the buffers of a broker that stands still, or that waits for a slow disk, and it may turn to another
+	// connection first.
+	stray []int64
 }
 
 func newCommitter(c *client) *committer {
@@ -156,9 +158,7 @@ func (o *committer) commit() {
 	req.Topics = append(req.Topics, rt)
 	o.tell(req, func(resp kmsg.Response, err error) {
 		if err != nil {
-			if o.run.ensemble != nil {
-				c.stray = append(c.stray, offset)
-			}
+			c.stray = append(c.stray, offset)
 			return
 		}
 		for _, rt := range resp.(*kmsg.OffsetCommitResponse).Topics {

@@ -284,6 +284,9 @@ func (h *host) stop(then func(err error)) {
 			h.last = h.inspection.Image()
 			h.die()
 			h.disk.Kill()
+			if err != nil && h.id == 0 {
+				h.run.ghost.killed(h.hits > 0) // what it could not write at its end is as late as after a kill
+			}
 			then(err)
 		})
 	})

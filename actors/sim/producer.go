@@ -373,10 +373,22 @@ func (p *producer) again(l *lane, b *batch) {
 	}
 }
 
+// windowBatches is how many batches of a producer a partition remembers (ProducerStateEntry.NUM_BATCHES_TO_RETAIN).
+const windowBatches = 5
+
+// followers counts the batches behind this one that were sent, up to the window.
+func (b *batch) followers() (n int) {
+	for at := b.next; at != nil && at.attempts > 0 && n < windowBatches; at = at.next {
+		n++
+	}
+	return n
+}
+
 // outOfOrder is the answer when a batch before this one is missing. If one before it has failed, that is as it must be,
 // and both are sent again. Else the broker has forgotten what it knew. Lost records excuse that, and a deletion; and after
 // a restart it knows only the newest batch of a producer, as Kafka does, so that it cannot place an older one which is
-// repeated.
+// repeated. Nor can it place one that was appended before the newest five: with five batches in flight one that was appended and not acknowledged is behind
+// them when the one after it was acknowledged meanwhile.
 func (p *producer) outOfOrder(l *lane, b *batch, code wire.ErrorCode) {
 	if b.pid != p.pid {
 		l.remove(b)
@@ -385,7 +397,7 @@ func (p *producer) outOfOrder(l *lane, b *batch, code wire.ErrorCode) {
 	if len(l.queue) > 0 && l.queue[0] != b && code == wire.OutOfOrderSequenceNumber {
 		return
 	}
-	older := b.next != nil && b.next.attempts > 0 && (b.next.lives != p.run.lives() || p.run.ensemble != nil)
+	older := b.next != nil && b.next.attempts > 0 && (b.next.lives != p.run.lives() || p.run.ensemble != nil) || b.attempts > 1 && b.followers() >= windowBatches
 	if !older && l.topic.stable() && !p.run.forgets && !p.run.ghost.reborn(b.topic) {
 		p.run.fail("sequences are remembered", "%s: batch %d, producer %d sequence %d, is the next one for %s-%d, and is answered %v", p.name, b.id, b.pid, b.sequence, b.topic, b.partition, code)
 		return
