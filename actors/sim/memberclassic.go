@@ -89,7 +89,7 @@ func (m *member) sync() {
 		if !m.heard("SyncGroup", r.ErrorCode, wire.UnknownMemberID, wire.FencedInstanceID, wire.RebalanceInProgress, wire.IllegalGeneration) {
 			return
 		}
-		m.syncs, m.beats = false, m.now()+ident.Instant(m.plan.Session/5)
+		m.syncs, m.beats = false, m.now()+m.beatPause()
 		m.confirm(sent)
 		m.assigned(r.MemberAssignment, sent)
 	})
@@ -194,11 +194,20 @@ func (m *member) layoutNow() string {
 	return b.String()
 }
 
+// beatPause is how long a classic member waits before its next heartbeat, from which it learns of a rebalance. Some learn of one when it is over, and are out; while
+// everything comes to an end none does, since two of those can keep each other out for ever.
+func (m *member) beatPause() ident.Instant {
+	if m.finishing {
+		return ident.Instant(min(m.plan.Session, m.plan.Rebalance) / 5)
+	}
+	return ident.Instant(m.plan.Session / 5)
+}
+
 func (m *member) heartbeat() {
 	req := kmsg.NewPtrHeartbeatRequest()
 	req.Group, req.Generation, req.MemberID, req.InstanceID = m.ghost.name, m.epoch, m.id, m.instance()
 	sent, lives, epoch := m.now(), m.lives, m.epoch
-	m.beats = sent + ident.Instant(m.plan.Session/5)
+	m.beats = sent + m.beatPause()
 	m.request(req, func(resp kmsg.Response) {
 		if m.lives != lives || m.epoch != epoch {
 			return
