@@ -346,6 +346,9 @@ func (p *producer) failed(l *lane, b *batch, code wire.ErrorCode) {
 	}
 	switch code {
 	case wire.NetworkException, wire.RequestTimedOut, wire.NotLeaderOrFollower, wire.KafkaStorageError, wire.NotEnoughReplicas, wire.NotEnoughReplicasAfterAppend, wire.LeaderNotAvailable:
+		if code == wire.KafkaStorageError && b.idempotent && b.sequence == p.plan.First && b.sequence != 0 {
+			p.run.gaps[producerKey{b.pid, b.epoch}] = true // a broker waits for a first batch that it has refused if that has the sequence 0, which is every client's first
+		}
 		p.again(l, b)
 	case wire.UnknownTopicOrPartition, wire.UnknownTopicID:
 		if l.topic.stable() && b.lives == p.run.lives() {
