@@ -116,7 +116,7 @@ func (c *checker) partition(p broker.PartitionState) error {
 		if next == ident.NoOffset && ident.Offset(base) > p.Offsets.LogStart {
 			return fmt.Errorf("the first segment begins at %d, the log at %d", base, p.Offsets.LogStart)
 		}
-		s, err := c.segment(dir, ident.Offset(base), apart(p.Topic))
+		s, err := c.segment(dir, ident.Offset(base), p.Offsets.LogStart, apart(p.Topic))
 		if err != nil {
 			return fmt.Errorf("segment %d: %w", base, err)
 		}
@@ -194,8 +194,8 @@ func agree(epochs []epochStart, batches []batchRead, start ident.Offset) error {
 	return nil
 }
 
-// segment reads a segment. A compacted one has gaps.
-func (c *checker) segment(dir string, base ident.Offset, gaps bool) (*segmentRead, error) {
+// segment reads a segment. A compacted one has gaps, and any may have one up to the log start: a follower that ended below its leader's start goes on there.
+func (c *checker) segment(dir string, base, start ident.Offset, gaps bool) (*segmentRead, error) {
 	b, err := c.read(path.Join(dir, fmt.Sprintf("%020d.log", base)))
 	if err != nil {
 		return nil, err
@@ -211,7 +211,7 @@ func (c *checker) segment(dir string, base ident.Offset, gaps bool) (*segmentRea
 			return nil, fmt.Errorf("offset %d: %w", v.BaseOffset(), err)
 		}
 		late := c.late && len(s.batches) == 0
-		if v.BaseOffset() != next && (!gaps && !late || v.BaseOffset() < next) {
+		if v.BaseOffset() != next && (!gaps && !late && v.BaseOffset() > start || v.BaseOffset() < next) {
 			return nil, fmt.Errorf("a batch of offset %d where %d is next", v.BaseOffset(), next)
 		}
 		top = max(top, v.MaxTimestamp())
