@@ -335,6 +335,10 @@ func (p *producer) succeeded(l *lane, b *batch, base ident.Offset) {
 	l.remove(b)
 	l.acks++
 	p.run.acks++
+	if p.run.ensemble != nil && p.versions[int16(kmsg.Produce)] < produceTopicIDs && p.run.ghost.reborn(b.topic) {
+		p.run.counted("acknowledged by a name that was used again")
+		return // by a leader, perhaps, that leads the former topic and has not heard that it was deleted
+	}
 	p.run.ghost.acknowledged(l.topic, b, base)
 }
 
@@ -346,8 +350,9 @@ func (p *producer) failed(l *lane, b *batch, code wire.ErrorCode) {
 	}
 	switch code {
 	case wire.NetworkException, wire.RequestTimedOut, wire.NotLeaderOrFollower, wire.KafkaStorageError, wire.NotEnoughReplicas, wire.NotEnoughReplicasAfterAppend, wire.LeaderNotAvailable:
-		if code == wire.KafkaStorageError && b.idempotent && b.sequence == p.plan.First && b.sequence != 0 {
-			p.run.gaps[producerKey{b.pid, b.epoch}] = true // a broker waits for a first batch that it has refused if that has the sequence 0, which is every client's first
+		if b.idempotent && b.sequence == p.plan.First && (code == wire.KafkaStorageError && b.sequence != 0 || p.run.ensemble != nil) {
+			// A leader waits for a first batch that it has refused, if that has the sequence 0, which is every client's first. The next leader does not know of it.
+			p.run.gaps[producerKey{b.pid, b.epoch}] = true
 		}
 		p.again(l, b)
 	case wire.UnknownTopicOrPartition, wire.UnknownTopicID:
@@ -375,6 +380,9 @@ func (p *producer) again(l *lane, b *batch) {
 		l.remove(b)
 	}
 }
+
+// produceTopicIDs is the first version of Produce that names topics by their ids (KIP-516).
+const produceTopicIDs = 13
 
 // windowBatches is how many batches of a producer a partition remembers (ProducerStateEntry.NUM_BATCHES_TO_RETAIN).
 const windowBatches = 5

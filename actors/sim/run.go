@@ -63,7 +63,7 @@ type run struct {
 	batches   uint64
 	sent      map[uint64]*batch
 	pids      map[int64]bool
-	gaps      map[producerKey]bool // producers with batches of a wrong time, which are refused for good, or whose first one was refused and is not number 0
+	gaps      map[producerKey]bool // producers with batches of a wrong time, which are refused for good, or whose first one was refused where nobody waits for it
 	acks      int
 	counts    map[string]int
 	healed    bool
