@@ -68,8 +68,8 @@ func (x *node) observe() {
 // checkTurn looks at one broker after its turn.
 func (x *node) checkTurn() {
 	c, o := x.c, x.m.Offsets()
-	if x.sound() && (o.End != x.end || o.LogStart != x.start || o.Flushed > x.end) {
-		c.fail("broker %d believes in %+v, its log is [%d,%d)", x.id, o, x.start, x.end)
+	if x.sound() && (o.End != x.end || o.LogStart != x.start || o.Flushed != x.flushed) {
+		c.fail("broker %d believes in %+v, its log is [%d,%d), flushed to %d", x.id, o, x.start, x.end, x.flushed)
 	}
 	for _, n := range x.out.Note {
 		if n.Kind == partition.NoteTruncatedCommitted && c.ghost.declared == 0 {

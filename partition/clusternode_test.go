@@ -331,7 +331,7 @@ func (x *node) finishCut() bool {
 	}
 	rebuild := x.cut.Rebuild
 	x.doCut()
-	t := &partition.Truncated{Generation: x.generation, End: x.end}
+	t := &partition.Truncated{Generation: x.generation, End: x.end, Flushed: x.flushed}
 	if rebuild {
 		x.c.seen["rebuilt producers"]++
 		t.Producers = partition.NewProducers(x.c.config.ProducersMax)

@@ -250,6 +250,8 @@ type Truncated struct {
 	// End is the new log end: the offset that was asked for, or below it, if that lay
 	// inside of a batch.
 	End ident.Offset
+	// Flushed is what of it is on stable storage. A sync that returned meanwhile is in it.
+	Flushed ident.Offset
 	// Producers is the state rebuilt as of End, if the [Write] said Rebuild; else nil.
 	// The machine takes it over.
 	Producers *Producers

@@ -191,7 +191,7 @@ func (c *conversation) replicate(a *args) {
 	case "disconnected":
 		c.step(&partition.Disconnected{Broker: broker, BrokerEpoch: brokerEpoch, Own: a.has("own")})
 	case "truncated":
-		t := &partition.Truncated{Generation: generation, End: end}
+		t := &partition.Truncated{Generation: generation, End: end, Flushed: ident.Offset(a.num("flushed", int64(min(end, c.m.Offsets().Flushed))))}
 		if a.d.Input != "" {
 			t.Producers = partition.NewProducers(c.options.Config.ProducersMax)
 			for line := range strings.Lines(a.d.Input) {

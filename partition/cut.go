@@ -113,6 +113,8 @@ func (m *Machine) truncated(now Now, c *Truncated, out *Out) {
 		panic("partition: Truncated without a truncation")
 	case c.End > m.end || c.End < m.logStart || t.anew && c.End != m.end:
 		panic(fmt.Sprintf("partition: a log from %d was truncated to %d, not to %d", m.logStart, c.End, m.end))
+	case c.Flushed > c.End:
+		panic(fmt.Sprintf("partition: a log was truncated to %d, and is flushed to %d", c.End, c.Flushed))
 	case t.rebuild && c.Producers == nil:
 		panic("partition: Truncated without the producers' state that was asked for")
 	}
@@ -120,6 +122,9 @@ func (m *Machine) truncated(now Now, c *Truncated, out *Out) {
 	m.generation = c.Generation
 	// It may lie inside of a batch, which is gone as a whole then.
 	m.lower(c.End, out)
+	// A sync that returned while the truncation waited was stale here, and not for the log,
+	// which has nothing left to sync there.
+	m.flushed = max(m.flushed, c.Flushed)
 	switch {
 	case t.anew:
 		m.producers = NewProducers(m.config.ProducersMax)

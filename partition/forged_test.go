@@ -131,7 +131,7 @@ func TestForgedMessagesNeverPanic(t *testing.T) {
 				case partition.WriteTruncate, partition.WriteRestart:
 					cut++
 					generation++
-					f.m.Step(now, &partition.Truncated{Generation: generation, End: w.Offset, Producers: partition.NewProducers(9)}, &out)
+					f.m.Step(now, &partition.Truncated{Generation: generation, End: w.Offset, Flushed: f.m.Offsets().Flushed, Producers: partition.NewProducers(9)}, &out)
 				default:
 				}
 			}

@@ -86,7 +86,9 @@ func (p *partitionActor) wasCut(t *runtime.Turn, m *logCut) {
 		p.fail(t, m.err)
 	default:
 		p.segments = p.file.Segments()
-		p.machine.Step(p.now, &partition.Truncated{Generation: p.file.Generation(), End: m.end, Producers: m.producers}, &p.out)
+		p.machine.Step(p.now, &partition.Truncated{
+			Generation: p.file.Generation(), End: m.end, Flushed: p.file.Flushed(), Producers: m.producers,
+		}, &p.out)
 		p.askFlush(t) // the new segment's name
 	}
 	if p.refuseAll != nil {
