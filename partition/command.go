@@ -258,8 +258,9 @@ type Truncated struct {
 }
 
 // TruncateFailed says that a [WriteTruncate] or [WriteRestart] was refused for lack
-// of space or descriptors, and that the log is as it was before. The machine asks
-// again later; until then it neither serves nor asks.
+// of space or descriptors. The log is as it was before, or it is cut and the producers'
+// state could not be read. The machine asks again later; until then it neither serves
+// nor asks.
 type TruncateFailed struct{}
 
 // Isolation bounds what a reader may see, with the numbers of the protocol.

@@ -45,11 +45,16 @@ func (j *cutLog) Reject(error) { _ = j.replica.ref.Post(&logCut{undone: true}) }
 // do implements job.
 func (j *cutLog) do(t *runtime.Turn) {
 	_, wall := t.System().Now()
+	_ = t.Send(j.replica.ref, j.cut(wall)) // one that has stopped has no log
+}
+
+func (j *cutLog) cut(wall ident.Millis) *logCut {
 	m := &logCut{end: j.to}
 	if j.anew {
 		m.err = j.file.Restart(j.to, wall)
 	} else {
-		m.end, m.err = j.file.Truncate(j.to, wall)
+		// One that is tried again for its producers is cut already, at the base of a batch, which may lie below.
+		m.end, m.err = j.file.Truncate(min(j.to, j.file.End()), wall)
 	}
 	if m.err == nil && j.rebuild {
 		m.producers = partition.NewProducers(j.max)
@@ -61,7 +66,7 @@ func (j *cutLog) do(t *runtime.Turn) {
 			m.err = err
 		}
 	}
-	_ = t.Send(j.replica.ref, m) // one that has stopped has no log
+	return m
 }
 
 // cut gives the log to the pool to be truncated.
