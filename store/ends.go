@@ -11,7 +11,7 @@ import (
 // that has gone, or was cut between two batches, would look like one of them.
 //
 // It is advice, written behind what it tells, and not synced: an older one says less. What it says stays true while segments grow together or are replaced, for
-// what takes their place reaches as far; only a truncation makes it wrong, and removes it before it cuts.
+// what takes their place reaches as far; only a truncation, or a recovery that moves a segment's end into one of its own, makes it wrong, and removes it before it cuts.
 const endsFile = "segment-ends"
 
 // saveEnds leaves it to the background to write down the closed segments.

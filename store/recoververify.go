@@ -257,6 +257,12 @@ func (v *recovery) copySegment(i int, from int64, base ident.Offset) error {
 	if err := copyRange(l.o.FS, target+suffixCopy, s.file.file, from, sc.pos); err != nil {
 		return err
 	}
+	if base != s.base {
+		// Compaction may have left nothing right below the mark, and what is cut here no longer reaches as far as it was written down.
+		if err := l.forgetEnds(); err != nil {
+			return err
+		}
+	}
 	if err := l.o.FS.Rename(target+suffixCopy, target); err != nil {
 		return err
 	}
