@@ -35,6 +35,7 @@ type batch struct {
 	first      ident.Instant // when it was sent first
 	lives      int           // of the broker, at that time
 	connection int           // on which it was sent last
+	era        int           // of its partition, at that time
 	inFlight   bool
 	refused    bool // the broker said that it will never take it
 	result     *acked

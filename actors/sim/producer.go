@@ -249,7 +249,7 @@ func (p *producer) send(batches []*batch, line *client) {
 		if b.attempts++; b.attempts == 1 {
 			b.first, b.lives = p.now(), p.run.lives()
 		}
-		b.inFlight, b.connection = true, line.connection
+		b.inFlight, b.connection, b.era = true, line.connection, l.topic.partition(l.number).era
 	}
 	if p.plan.Acks == 0 {
 		line.silent(req)
