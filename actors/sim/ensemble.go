@@ -95,7 +95,7 @@ func (e *ensemble) turned(h *host) {
 	for _, p := range h.inspection.Turned() {
 		m := e.part(&p).mirrors[h]
 		switch {
-		case !p.Serving, m != nil && m.gone && m.of(h, &p):
+		case !p.Serving, m != nil && m.gone && m.of(h, &p) && !(m.leads && p.Leads): // a leader that is moved away leads on until its actor hears of it, and commits
 		case !p.Lent || m != nil && m.of(h, &p) && m.end >= p.Offsets.End:
 			e.partition(h, &p)
 		case m != nil:
@@ -178,7 +178,7 @@ func (e *ensemble) partition(h *host, p *broker.PartitionState) {
 		return
 	}
 	elected := p.Leads && (!m.leads || p.LeaderEpoch != m.epoch)
-	led := m.leads // it may have committed in the turn in which it heard that it leads no more
+	led := m.leads || p.LeaderEpoch > m.epoch+1 // it may have committed in the turn in which it heard that it leads no more, or that it had led
 	m.epoch, m.leads, m.high = p.LeaderEpoch, p.Leads, p.Offsets.HighWatermark
 	m.highest = max(m.highest, m.high)
 	if elected && !e.elected(h, g, m) {
