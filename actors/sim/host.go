@@ -60,6 +60,7 @@ type host struct {
 	noise      uint64 // not 0: the next start finds noise in index files
 	noisy      bool   // there was noise
 	hits       int    // operations that the broken disk failed
+	struck     int    // those of this life, up to the last repair
 	folds      *rand.Rand
 	unserved   ident.Instant                 // when a coordinator was last seen without its groups
 	reloads    map[ident.TopicPartition]bool // coordinators that were seen so since their last fold
@@ -232,7 +233,7 @@ func (h *host) die() {
 	h.checkPlatter()
 	if h.injector != nil {
 		h.hits += h.injector.Hits()
-		h.injector = nil
+		h.injector, h.struck = nil, 0
 	}
 	h.crashed = h.node.Running()
 	h.broker, h.inspection, h.ports, h.frozen = nil, nil, nil, false
@@ -323,7 +324,7 @@ func (h *host) step() error {
 	case <-h.broker.Failed():
 		err := h.broker.Failure()
 		h.run.tell("%s gives up: %v", h, err)
-		if h.injector.Hits() == 0 {
+		if h.injector.Hits()+h.struck == 0 { // it may give up shortly after the repair
 			h.run.fail("a broker with a sound disk lives", "it gives up: %v", err)
 		}
 		h.lastError = err
@@ -355,6 +356,7 @@ func (h *host) repairDisk() {
 	clear(h.rules)
 	h.order = h.order[:0]
 	if h.injector != nil {
+		h.struck += h.injector.Hits()
 		h.hits += h.injector.Hits()
 		h.injector.Clear()
 	}
