@@ -66,6 +66,7 @@ type mirror struct {
 	stopped bool // the broker was stopped in order, with everything synced
 	lost    bool // the machine lost power since, without that: only what was synced is sure to be there
 	gone    bool // its broker has heard that the partition is kept elsewhere, and deletes it
+	parted  bool // it led when it stopped, and may have committed more in that turn; until another leader commits
 }
 
 func newEnsemble(r *run) *ensemble {
@@ -95,6 +96,8 @@ func (e *ensemble) turned(h *host) {
 	for _, p := range h.inspection.Turned() {
 		m := e.part(&p).mirrors[h]
 		switch {
+		case !p.Serving && m != nil && m.leads && m.of(h, &p):
+			m.parted = true
 		case !p.Serving, m != nil && m.gone && m.of(h, &p) && !(m.leads && p.Leads): // a leader that is moved away leads on until its actor hears of it, and commits
 		case !p.Lent || m != nil && m.of(h, &p) && m.end >= p.Offsets.End:
 			e.partition(h, &p)
@@ -338,6 +341,9 @@ func (e *ensemble) commit(h *host, g *ghostLog, m *mirror) {
 	}
 	g.high = m.high
 	g.top = max(g.top, g.high)
+	for _, o := range g.mirrors {
+		o.parted = false
+	}
 	t, known := e.image.TopicByID(g.id)
 	if !known || int(g.partition) >= len(t.Partitions) {
 		return
@@ -388,8 +394,8 @@ func (e *ensemble) agree(h *host, g *ghostLog, m *mirror) {
 	}
 	if m.high > g.high {
 		for _, o := range g.mirrors {
-			if o.unseen {
-				return // it may be the leader, who has told of it
+			if o.unseen || o.parted {
+				return // it may be the leader, or have been, who has told of it
 			}
 		}
 		e.run.fail("a follower's high watermark is a leader's", "%s: that of %s is %d, no leader had more than %d", h, g, m.high, g.high)
