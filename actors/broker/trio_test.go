@@ -321,9 +321,10 @@ func TestALoneBrokerTakesOthersIn(t *testing.T) {
 	if err := second.create("both", 2, 2); err != nil {
 		t.Fatal(err)
 	}
-	if m := first.metadata("both"); m.Topics[0].ErrorCode != 0 || len(m.Brokers) != 2 {
-		t.Errorf("the first one tells of %+v", m)
-	}
+	eventually(t, "the first one to tell of both", func() bool {
+		m := first.metadata("both")
+		return m.Topics[0].ErrorCode == 0 && len(m.Brokers) == 2
+	})
 	if q := second.quorum(); len(q.CurrentVoters) != 1 || len(q.Observers) != 1 {
 		t.Errorf("the quorum is %+v", q)
 	}
