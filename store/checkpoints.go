@@ -269,7 +269,7 @@ func readLines(fs FS, dir, name string, flags bool) (lines []markLine, found boo
 	if err == nil {
 		return lines, true, nil
 	}
-	if !passable(err) && !(damaged && errors.Is(err, ErrNewerFormat)) {
+	if !passable(err) && (!damaged || !errors.Is(err, ErrNewerFormat)) {
 		return nil, false, fmt.Errorf("%s: %w", name, err)
 	}
 	return nil, false, nil

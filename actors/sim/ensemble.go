@@ -98,7 +98,7 @@ func (e *ensemble) turned(h *host) {
 		switch {
 		case !p.Serving && m != nil && m.leads && m.of(h, &p):
 			m.parted = true
-		case !p.Serving, m != nil && m.gone && m.of(h, &p) && !(m.leads && p.Leads): // a leader that is moved away leads on until its actor hears of it, and commits
+		case !p.Serving, m != nil && m.gone && m.of(h, &p) && (!m.leads || !p.Leads): // a leader that is moved away leads on until its actor hears of it, and commits
 		case !p.Lent || m != nil && m.of(h, &p) && m.end >= p.Offsets.End:
 			e.partition(h, &p)
 		case m != nil:
