@@ -28,6 +28,7 @@ type batch struct {
 	pid        int64
 	epoch      int16
 	sequence   int32
+	astray     bool   // it was sent by name to a broker that may lead a former topic of that name, not having heard that it was deleted
 	next       *batch // the one that follows it in its partition
 
 	acks       int16

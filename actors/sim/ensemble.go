@@ -38,8 +38,9 @@ type ghostLog struct {
 	high      ident.Offset   // end of these
 	top       ident.Offset   // likewise, the greatest ever: an election may lose some
 	reign     reign
-	unseenAt  ident.Instant // the last instant at which some of its mirrors was unseen
-	leaders   map[ident.LeaderEpoch]ident.BrokerID
+	unseenAt  ident.Instant                        // the last instant at which some of its mirrors was unseen
+	leaders   map[ident.LeaderEpoch]ident.BrokerID // that were seen to lead
+	named     map[ident.LeaderEpoch]ident.BrokerID // that the metadata was seen to name
 	mirrors   map[*host]*mirror
 	forgiven  bool // what was committed may be lost: the promise ended with the last page cache that had it
 	compacted bool // each replica makes other batches of it: how far they reach is compared, and what the coordinators have is held against their logs (host.fold)
@@ -116,7 +117,7 @@ func (e *ensemble) part(p *broker.PartitionState) *ghostLog {
 	key := replica{p.ID, p.Partition}
 	g := e.parts[key]
 	if g == nil {
-		g = &ghostLog{replica: key, topic: p.Topic, leaders: make(map[ident.LeaderEpoch]ident.BrokerID), mirrors: make(map[*host]*mirror)}
+		g = &ghostLog{replica: key, topic: p.Topic, leaders: make(map[ident.LeaderEpoch]ident.BrokerID), named: make(map[ident.LeaderEpoch]ident.BrokerID), mirrors: make(map[*host]*mirror)}
 		e.parts[key] = g
 		if t, known := e.image.TopicByID(p.ID); known && int(p.Partition) < len(t.Partitions) {
 			q := t.Partitions[p.Partition]
@@ -181,7 +182,7 @@ func (e *ensemble) partition(h *host, p *broker.PartitionState) {
 		return
 	}
 	elected := p.Leads && (!m.leads || p.LeaderEpoch != m.epoch)
-	led := m.leads || p.LeaderEpoch > m.epoch+1 // it may have committed in the turn in which it heard that it leads no more, or that it had led
+	led := m.leads || g.between(h, m.epoch, p.LeaderEpoch) // it may have committed in the turn in which it heard that it leads no more, or that it had led
 	m.epoch, m.leads, m.high = p.LeaderEpoch, p.Leads, p.Offsets.HighWatermark
 	m.highest = max(m.highest, m.high)
 	if elected && !e.elected(h, g, m) {
@@ -394,7 +395,7 @@ func (e *ensemble) agree(h *host, g *ghostLog, m *mirror) {
 	}
 	if m.high > g.high {
 		for _, o := range g.mirrors {
-			if o.unseen || o.parted {
+			if o.unseen || o.parted && m.high <= o.end {
 				return // it may be the leader, or have been, who has told of it
 			}
 		}

@@ -220,6 +220,15 @@ func (h *host) start() {
 	}
 }
 
+// knows tells whether the broker has heard of a topic, not of whatever has its name.
+func (h *host) knows(t *ghostTopic) bool {
+	if h.inspection == nil {
+		return false
+	}
+	_, known := h.inspection.Image().TopicByID(t.id)
+	return known
+}
+
 // reclaim takes back what a dead process held in the simulation.
 func (h *host) reclaim() {
 	if h.crashed != nil {

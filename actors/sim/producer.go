@@ -250,6 +250,7 @@ func (p *producer) send(batches []*batch, line *client) {
 			b.first, b.lives = p.now(), p.run.lives()
 		}
 		b.inFlight, b.connection, b.era = true, line.connection, l.topic.partition(l.number).era
+		b.astray = p.run.ensemble != nil && p.versions[int16(kmsg.Produce)] < produceTopicIDs && p.run.ghost.reborn(b.topic) && !line.to.knows(l.topic)
 	}
 	if p.plan.Acks == 0 {
 		line.silent(req)
@@ -335,9 +336,9 @@ func (p *producer) succeeded(l *lane, b *batch, base ident.Offset) {
 	l.remove(b)
 	l.acks++
 	p.run.acks++
-	if p.run.ensemble != nil && p.versions[int16(kmsg.Produce)] < produceTopicIDs && p.run.ghost.reborn(b.topic) {
+	if b.astray {
 		p.run.counted("acknowledged by a name that was used again")
-		return // by a leader, perhaps, that leads the former topic and has not heard that it was deleted
+		return
 	}
 	p.run.ghost.acknowledged(l.topic, b, base)
 }
@@ -352,7 +353,7 @@ func (p *producer) failed(l *lane, b *batch, code wire.ErrorCode) {
 	case wire.NetworkException, wire.RequestTimedOut, wire.NotLeaderOrFollower, wire.KafkaStorageError, wire.NotEnoughReplicas, wire.NotEnoughReplicasAfterAppend, wire.LeaderNotAvailable:
 		if b.idempotent && b.sequence == p.plan.First && (code == wire.KafkaStorageError && b.sequence != 0 || p.run.ensemble != nil) {
 			// A leader waits for a first batch that it has refused, if that has the sequence 0, which is every client's first. The next leader does not know of it.
-			p.run.gaps[producerKey{b.pid, b.epoch}] = true
+			p.run.gaps[b.gap()] = true
 		}
 		p.again(l, b)
 	case wire.UnknownTopicOrPartition, wire.UnknownTopicID:

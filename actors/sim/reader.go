@@ -39,6 +39,15 @@ type producerKey struct {
 	epoch int16
 }
 
+// gapKey is a producer at a partition.
+type gapKey struct {
+	producerKey
+	topic     string
+	partition int32
+}
+
+func (b *batch) gap() gapKey { return gapKey{producerKey{b.pid, b.epoch}, b.topic, b.partition} }
+
 type sequenceEnd struct{ next ident.Sequence }
 
 // orderKey names what keeps its order without sequences: the batches of one client on one connection.
@@ -135,7 +144,7 @@ func (d *reader) ordered(b *batch, base ident.Offset) {
 		key := producerKey{b.pid, b.epoch}
 		end, known := d.sequences[key]
 		// A broker that knows nothing of a producer takes any sequence from it, as Kafka's: the first batches may have been refused.
-		if !known && d.from == 0 && b.sequence != b.client.plan.First && !d.run.gaps[key] && !d.run.forgets && !d.run.ghost.reborn(b.topic) {
+		if !known && d.from == 0 && b.sequence != b.client.plan.First && !d.run.gaps[b.gap()] && !d.run.forgets && !d.run.ghost.reborn(b.topic) {
 			d.run.fail("sequences are contiguous", "%s-%d at %d: producer %d begins with sequence %d", d.topic.name, d.partition, base, b.pid, b.sequence)
 		}
 		if known && ident.Sequence(b.sequence) != end.next {

@@ -63,7 +63,7 @@ type run struct {
 	batches   uint64
 	sent      map[uint64]*batch
 	pids      map[int64]bool
-	gaps      map[producerKey]bool // producers with batches of a wrong time, which are refused for good, or whose first one was refused where nobody waits for it
+	gaps      map[gapKey]bool // producers, and of which partition, with batches of a wrong time, which are refused for good, or whose first one was refused where nobody waits for it
 	acks      int
 	counts    map[string]int
 	healed    bool
@@ -77,7 +77,7 @@ const storyMax = 400
 
 // Run carries out a plan.
 func Run(p *Plan, o Options) *Outcome {
-	r := &run{plan: p, world: NewWorld(p.Seed), log: o.Log, sent: make(map[uint64]*batch), pids: make(map[int64]bool), gaps: make(map[producerKey]bool), counts: make(map[string]int)}
+	r := &run{plan: p, world: NewWorld(p.Seed), log: o.Log, sent: make(map[uint64]*batch), pids: make(map[int64]bool), gaps: make(map[gapKey]bool), counts: make(map[string]int)}
 	if o.Log.GetLevel() == zerolog.TraceLevel {
 		r.log = zerolog.New(io.Discard).Level(zerolog.Disabled)
 	}
@@ -166,7 +166,7 @@ func (r *run) refusedForGood(who string, b *batch, code wire.ErrorCode) {
 	}
 	b.refused = true
 	if code == wire.InvalidTimestamp && slices.ContainsFunc(r.plan.Faults, func(f FaultPlan) bool { return f.Kind == WallJump }) {
-		r.gaps[producerKey{b.pid, b.epoch}] = true
+		r.gaps[b.gap()] = true
 		return // the broker's clock is wrong by hours
 	}
 	r.fail("good batches are taken", "%s: batch %d is refused: %v", who, b.id, code)

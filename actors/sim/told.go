@@ -20,6 +20,17 @@ func (g *ghostLog) reigns(leader ident.BrokerID, epoch ident.LeaderEpoch, now id
 	if g.reign.leader != leader || g.reign.epoch != epoch {
 		g.reign = reign{leader: leader, epoch: epoch, since: now}
 	}
+	g.named[epoch] = leader
+}
+
+// between tells whether a broker may have led in an epoch between two: in one that the metadata named it for, or that was not seen.
+func (g *ghostLog) between(h *host, after, before ident.LeaderEpoch) bool {
+	for epoch := after + 1; epoch < before; epoch++ {
+		if leader, seen := g.named[epoch]; !seen || leader == h.id {
+			return true
+		}
+	}
+	return false
 }
 
 // led tells that a broker has led a partition ever since an instant, as far as anybody can know.
