@@ -30,11 +30,14 @@ type rollRow struct {
 const reasonsMax = 10
 
 func (r *rollRow) because(format string, args ...any) {
-	if r.Safe = false; len(r.Reasons) == reasonsMax {
+	why := fmt.Sprintf(format, args...)
+	switch r.Safe = false; {
+	case slices.Contains(r.Reasons, why): // another broker has said it
+	case len(r.Reasons) == reasonsMax:
 		r.More++
-		return
+	default:
+		r.Reasons = append(r.Reasons, why)
 	}
-	r.Reasons = append(r.Reasons, fmt.Sprintf(format, args...))
 }
 
 func (r *roll) text(w io.Writer) {
@@ -74,7 +77,8 @@ func newRoll(s *session) *cobra.Command {
 		Use:   "roll [BROKER]",
 		Short: "Say whether a broker may be restarted now, and wait until it may",
 		Long: "Say whether brokers may be restarted: every replica is in sync, every partition has a leader, stopping the broker leaves each partition\n" +
-			"min.insync.replicas others, and the controllers a majority. Exit code 11: not now.\n" +
+			"min.insync.replicas others, and the controllers a majority. Every other broker has to answer, and to say so too: one that has died just\n" +
+			"now is not missed yet, and one that is cut off has old news. Exit code 11: not now.\n" +
 			"A rolling restart asks before each broker, in the order that is shown:\n\n" +
 			"  for b in 1 2 3; do troupe roll $b --wait 10m && ssh host$b systemctl restart troupe || break; done; troupe roll --wait 10m",
 		Example: "  troupe roll\n  troupe roll 2 --wait 10m\n  troupe roll -o json",
@@ -141,7 +145,10 @@ func (s *session) awaitRoll(ctx context.Context, client *kgo.Client, only int32,
 	}
 }
 
-// rollOf asks one broker for everything.
+// rollAnswer is how long a broker may take to say how it sees the cluster.
+const rollAnswer = 2 * time.Second
+
+// rollOf asks one broker for everything, and each of the others how it sees replicas and leaders.
 func rollOf(ctx context.Context, client *kgo.Client, only int32, accept bool) (*roll, error) {
 	c, err := describeCluster(ctx, client)
 	if err != nil {
@@ -159,6 +166,16 @@ func rollOf(ctx context.Context, client *kgo.Client, only int32, accept bool) (*
 	if err != nil {
 		return nil, err
 	}
+	views := map[int32]*kmsg.MetadataResponse{} // of those who have answered
+	for i := range c.Brokers {
+		if o := &c.Brokers[i]; !o.IsFenced {
+			ask, cancel := context.WithTimeout(ctx, rollAnswer)
+			if view, err := readMetadata(ask, oneBroker{client.Broker(int(o.NodeID))}); err == nil {
+				views[o.NodeID] = view
+			}
+			cancel()
+		}
+	}
 	out := &roll{Brokers: []rollRow{}}
 	for i := range c.Brokers {
 		id := c.Brokers[i].NodeID
@@ -166,13 +183,19 @@ func rollOf(ctx context.Context, client *kgo.Client, only int32, accept bool) (*
 			continue
 		}
 		b := rollRow{Broker: id, Safe: true, Reasons: []string{}}
-		for j := range c.Brokers {
-			if o := &c.Brokers[j]; o.IsFenced && o.NodeID != id {
-				b.because("broker %d does not serve", o.NodeID)
-			}
-		}
 		b.judgeQuorum(quorum, accept)
 		b.judgePartitions(m, least, accept)
+		for j := range c.Brokers {
+			switch o := c.Brokers[j].NodeID; {
+			case o == id: // it may be in trouble: that is why it is restarted
+			case c.Brokers[j].IsFenced:
+				b.because("broker %d does not serve", o)
+			case views[o] == nil:
+				b.because("broker %d does not answer", o)
+			default:
+				b.judgePartitions(views[o], least, accept)
+			}
+		}
 		out.Brokers = append(out.Brokers, b)
 	}
 	if only >= 0 && len(out.Brokers) == 0 {
