@@ -87,6 +87,7 @@ type CleanRun struct {
 	cfg       LogConfig
 	from, to  ident.Offset
 	start     ident.Offset // of the log, when the run began
+	epochs    epochs       // likewise
 	sources   []cleanSource
 	producers map[ident.ProducerID]ident.Offset // active ones, and their last offset
 	cancelled atomic.Bool
@@ -111,7 +112,6 @@ type cleanSource struct {
 	base    ident.Offset
 	size    int64
 	next    ident.Offset // base of the segment behind it
-	newest  ident.LeaderEpoch
 }
 
 // CleanStep is what is to be done next for a run.
@@ -251,13 +251,13 @@ func (l *Log) BeginClean(now ident.Millis, bound ident.Offset, o CleanOptions) (
 		}
 	}
 	r := &CleanRun{
-		log: l, o: o, cfg: l.cfg, from: c.From, to: c.To, start: l.start,
+		log: l, o: o, cfg: l.cfg, from: c.From, to: c.To, start: l.start, epochs: epochs{slices.Clone(l.epochs.list)},
 		producers: make(map[ident.ProducerID]ident.Offset), lastDirty: make(map[ident.ProducerID]ident.Offset), repaired: l.repaired.Load(),
 	}
 	r.stats.From, r.stats.To = c.From, c.From
 	for i := max(l.segmentAt(l.start), 0); i < len(l.segments)-1 && l.segments[i].base < c.To; i++ {
 		s := l.segments[i]
-		r.sources = append(r.sources, cleanSource{s, s.name(suffixLog), s.base, s.size, l.segments[i+1].base, l.epochs.of(l.segments[i+1].base - 1)})
+		r.sources = append(r.sources, cleanSource{s, s.name(suffixLog), s.base, s.size, l.segments[i+1].base})
 	}
 	if l.o.Producers != nil {
 		for _, p := range l.o.Producers(nil) {

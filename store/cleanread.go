@@ -163,7 +163,7 @@ func (r *CleanRun) read(s cleanSource, show func(v record.View, last bool) error
 
 func (r *CleanRun) readFile(f File, s cleanSource, show func(v record.View, last bool) error) error {
 	sc := newScanner(r.buffer, f, 0, s.size, s.base)
-	sc.check, sc.upTo, sc.newest = true, s.next, s.newest
+	sc.check, sc.upTo, sc.epochs = true, s.next, &r.epochs
 	for {
 		if err := r.proceed(); err != nil {
 			return err

@@ -84,12 +84,13 @@ func (l *Log) span(i int, r OffsetRange) (hole, error) {
 		if sc.pos == sc.limit && i+1 < len(l.segments) && l.segments[i+1].base < r.To {
 			return l.span(i+1, OffsetRange{l.segments[i+1].base, r.To})
 		}
+		before := sc.epoch
 		v, at, err := sc.batch()
 		if err == nil && v.NextOffset() <= r.From {
 			continue
 		}
 		if err == nil {
-			sc.pos, sc.next = at, r.From // the range begins within, or the header says so
+			sc.pos, sc.next, sc.epoch = at, r.From, before // the range begins within, or the header says so
 			break
 		}
 		h := hole{}
@@ -238,7 +239,7 @@ func (l *Log) hop(s *segment, began, at spot, cause error) (spot, error) {
 		}
 		behind, known := l.holeAt(s, h.pos)
 		l.condemn(h)
-		if h.to > began.pos && (!known || behind.pos < h.to) {
+		if h.From < h.To && h.to > began.pos && (!known || behind.pos < h.to) { // each time it leads back, more is known
 			break
 		}
 	}
@@ -296,7 +297,7 @@ func (s *scanner) resync(base, bound ident.Offset) (hole, error) {
 // try tells whether a sound batch of this log begins at pos, and its base offset.
 func (s *scanner) try(pos int64) (ident.Offset, bool, error) {
 	t := newScanner(make([]byte, 4096), s.file, pos, s.limit, s.base)
-	t.next, t.epoch, t.upTo, t.newest, t.check = s.next, s.epoch, s.upTo, s.newest, true
+	t.next, t.epoch, t.upTo, t.epochs, t.newest, t.check = s.next, s.epoch, s.upTo, s.epochs, s.newest, true
 	v, _, err := t.batch()
 	if err != nil {
 		return 0, false, ifIOFailure(err)
@@ -328,9 +329,10 @@ func (r *Region) Check(buf []byte) (sound int64, bad OffsetRange, err error) {
 	sc := newScanner(buf, r.held.file, r.off, r.off+int64(r.n), r.floor)
 	sc.upTo, sc.newest, sc.check = r.next, r.newest, true
 	for {
+		next, epoch := sc.next, sc.epoch
 		v, at, err := sc.batch()
 		if err == nil && (v.LastOffset() < r.from || v.BaseOffset() <= r.from && r.epoch >= 0 && v.LeaderEpoch() > r.epoch) {
-			sc.pos, err = at, fmt.Errorf("at position %d: offsets %d to %d of epoch %d, where %d of epoch %d has to be: %w", at, v.BaseOffset(), v.LastOffset(), v.LeaderEpoch(), r.from, r.epoch, ErrFormat)
+			sc.pos, sc.next, sc.epoch, err = at, next, epoch, fmt.Errorf("at position %d: offsets %d to %d of epoch %d, where %d of epoch %d has to be: %w", at, v.BaseOffset(), v.LastOffset(), v.LeaderEpoch(), r.from, r.epoch, ErrFormat)
 		}
 		switch {
 		case err == nil:

@@ -122,10 +122,10 @@ func (v *recovery) recheck(i int, from, to ident.Offset) error {
 	}
 	sc.check = true
 	for sc.next < to {
-		before := sc.next
+		next, epoch := sc.next, sc.epoch
 		b, at, err := sc.batch()
 		if err == nil && l.futureEpoch(b) {
-			sc.pos, sc.next, err = at, before, fmt.Errorf("epoch %d at offset %d: %w", b.LeaderEpoch(), b.LastOffset(), ErrFormat)
+			sc.pos, sc.next, sc.epoch, err = at, next, epoch, fmt.Errorf("epoch %d at offset %d: %w", b.LeaderEpoch(), b.LastOffset(), ErrFormat)
 		}
 		switch {
 		case err == nil:

@@ -44,7 +44,7 @@ func (v *recovery) scan(s *segment, pos int64) *scanner {
 	if i := l.segmentAt(s.base) + 1; i < len(l.segments) {
 		sc.upTo = l.segments[i].base
 		if sc.upTo <= v.epochsFrom {
-			sc.newest = l.epochs.of(sc.upTo - 1)
+			sc.epochs = &l.epochs
 		}
 	}
 	return sc

@@ -37,8 +37,10 @@ type scanner struct {
 	epoch ident.LeaderEpoch // of the last batch
 	upTo  ident.Offset      // batches must end at or below; 0: no bound
 	base  ident.Offset      // of the segment: offsets are at most 2^31-1 above
-	// newest is the epoch that no batch is above; ident.NoLeaderEpoch: not known.
-	newest ident.LeaderEpoch
+	// epochs is what is known of them: no batch is of a later one than its last offset.
+	// nil: that is not known, but perhaps newest, the epoch that no batch is above.
+	epochs *epochs
+	newest ident.LeaderEpoch // ident.NoLeaderEpoch: not known either
 
 	buf      []byte
 	at       int64 // file position of buf[0]
@@ -85,8 +87,7 @@ func newScanner(buf []byte, file io.ReaderAt, pos, limit int64, base ident.Offse
 // scan walks the batches of a segment of an open log from position pos on, within what the log knows of its offsets and epochs.
 func (l *Log) scan(s *segment, pos int64) *scanner {
 	sc := newScanner(nil, s.file.file, pos, s.size, s.base)
-	sc.upTo = l.behind(s)
-	sc.newest = l.epochs.of(sc.upTo - 1)
+	sc.upTo, sc.epochs = l.behind(s), &l.epochs
 	return sc
 }
 
@@ -145,8 +146,8 @@ func (s *scanner) header(h record.View) (size int, err error) {
 		err = fmt.Errorf("base offset %d is out of the segment's reach: %w", h.BaseOffset(), ErrFormat)
 	case h.LeaderEpoch() < s.epoch:
 		err = fmt.Errorf("leader epoch %d below %d: %w", h.LeaderEpoch(), s.epoch, ErrFormat)
-	case s.newest >= 0 && h.LeaderEpoch() > s.newest:
-		err = fmt.Errorf("leader epoch %d, the log has got to %d there: %w", h.LeaderEpoch(), s.newest, ErrFormat)
+	case s.latest(h) >= 0 && h.LeaderEpoch() > s.latest(h):
+		err = fmt.Errorf("leader epoch %d, the log has got to %d there: %w", h.LeaderEpoch(), s.latest(h), ErrFormat)
 	case s.upTo > 0 && h.NextOffset() > s.upTo:
 		err = fmt.Errorf("offsets up to %d, the next segment begins at %d: %w", h.LastOffset(), s.upTo, ErrFormat)
 	default:
@@ -156,6 +157,14 @@ func (s *scanner) header(h record.View) (size int, err error) {
 		}
 	}
 	return 0, fmt.Errorf("at position %d: %w", s.pos, err)
+}
+
+// latest is the epoch that a batch is not above; ident.NoLeaderEpoch: not known.
+func (s *scanner) latest(h record.View) ident.LeaderEpoch {
+	if s.epochs != nil {
+		return s.epochs.of(h.LastOffset())
+	}
+	return s.newest
 }
 
 // contradicted looks at the batch behind one that leaps: base offset and leader

@@ -127,7 +127,12 @@ func (w *world) consumed(from ident.Offset, bytesMax, nth int, pass bool) (wrong
 			had[o] = true
 		}
 	})
+	// A batch whose header is wrong can put the one next to it in the wrong, and no other.
+	first, last := w.ghost.batches[max(nth-1, 0)].BaseOffset(), w.ghost.batches[min(nth+1, len(w.ghost.batches)-1)].LastOffset()
 	for _, r := range told {
+		if r.From < first || r.To > last+1 {
+			return fmt.Sprintf("%v is called damaged, and %d to %d is", r, truth.BaseOffset(), truth.LastOffset())
+		}
 		for o := r.From; o < r.To; o++ {
 			had[o] = true
 		}
@@ -138,6 +143,50 @@ func (w *world) consumed(from ident.Offset, bytesMax, nth int, pass bool) (wrong
 		}
 	}
 	return wrong
+}
+
+// The first batch of a segment of two epochs gets the second of them: sound batches of the first one are behind it, whoever comes upon it, and after a restart.
+func TestAnEpochThatRoseIsTheDamageOfOneBatch(t *testing.T) {
+	for name, find := range map[string]func(w *world){
+		"a reader": func(w *world) { w.condemnAll() },
+		"a range": func(w *world) {
+			_ = w.log.Condemn(store.OffsetRange{From: 0, To: w.ghost.batches[0].NextOffset()}, w.now)
+		},
+		"a later one": func(w *world) {
+			_ = w.log.Condemn(store.OffsetRange{From: w.ghost.batches[1].BaseOffset(), To: w.ghost.batches[1].NextOffset()}, w.now)
+			w.condemnAll()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newFilled(t, 6, opAppend{2, 700, 0})
+			opEpoch{}.run(w)
+			for range 6 {
+				opAppend{2, 700, 0}.run(w)
+			}
+			if err := w.log.Roll(0); err != nil {
+				t.Fatal(err)
+			}
+			w.flush()
+			opCheckpoint{}.run(w)
+			w.end("clean")
+			w.disk.Flip(segmentFile(0, "log"), 15, 0)
+			if a, b := w.ghost.batches[0].LeaderEpoch(), w.ghost.batches[6].LeaderEpoch(); b != a+1 || a&1 != 0 {
+				t.Fatalf("the epochs are %d and %d", a, b)
+			}
+			w.open()
+			find(w)
+			sound := w.ghost.batches[2].BaseOffset()
+			for _, how := range []string{"kill", "clean", "power loss"} {
+				for _, d := range w.log.Damage() {
+					if d.To > sound {
+						t.Fatalf("%v is damaged, and all is sound from %d on", w.log.Damage(), sound)
+					}
+				}
+				w.end(how)
+				w.open()
+			}
+		})
+	}
 }
 
 // An epoch that no checksum covers is damage after a restart, too, until it is mended.
