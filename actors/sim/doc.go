@@ -23,7 +23,7 @@
 //   - replicas agree with what leaders committed, batch by batch, by offset, epoch and CRC, below their high watermarks;
 //   - a leader's high watermark never falls within its epoch, and rises only where min ISR replicas, and all committed members of the ISR, have got so far:
 //     with their log ends, or with what they have synced where that is promised;
-//   - a follower's high watermark is one that a leader had;
+//   - a follower's high watermark is one that a leader had, or may have had in a turn that nobody saw (between, parted);
 //   - nothing below its high watermark is cut off a log; a restart has all that was synced before;
 //   - members of ISR and ELR, apart and all of them replicas, have all that is committed, unless they lost power and have not registered since, or wait for
 //     their verdict; a leader is in the ISR. Of who lost power counts what was synced, from when it has registered until its log is seen again;

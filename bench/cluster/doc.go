@@ -30,7 +30,7 @@
 //
 // # Many partitions
 //
-// A topic of ten thousand partitions, each with a replica on each broker; a third of them is led by each. One broker is killed, and the others are asked for the
+// A topic of ten thousand partitions, each with a replica on each broker; Troupe lets each lead a third of them. One broker is killed, and the others are asked for the
 // end of every partition until all have been answered by a leader; it comes back, and is in sync with all; and at last all three are killed at once. The row has to
 // be named: -rows many.
 package main
