@@ -189,6 +189,42 @@ func TestAnEpochThatRoseIsTheDamageOfOneBatch(t *testing.T) {
 	}
 }
 
+// A base offset that rose, a batch behind it that is none, and another one further on: between the first two there is nothing to write down, and a walk that goes
+// around the third must not be led back to the second for ever.
+func TestAWalkAroundDamageComesToAnEnd(t *testing.T) {
+	cfg := smallLog()
+	cfg.IndexIntervalBytes = 1 << 20 // walks begin at the segment's beginning
+	w := newWorld(t, 1, cfg)
+	for range 8 {
+		opAppend{1, 100, 0}.run(w)
+	}
+	if err := w.log.Roll(0); err != nil {
+		t.Fatal(err)
+	}
+	w.flush()
+	opCheckpoint{}.run(w)
+	w.end("clean")
+	w.open()
+	at := make([]int64, 8)
+	for n := 1; n < len(at); n++ {
+		at[n] = at[n-1] + int64(len(w.ghost.batches[n-1]))
+	}
+	for _, f := range []struct{ at, bit int64 }{{at[0] + 7, 0}, {at[1] + 16, 0}, {at[4] + 16, 0}} {
+		w.disk.Flip(segmentFile(0, "log"), f.at, uint(f.bit))
+	}
+	given := 0
+	for from := w.ghost.end - 1; from >= 0; from-- {
+		w.consume(from, 1, func(v record.View) {
+			if v.BaseOffset() == 2 || v.BaseOffset() == 3 {
+				given++
+			}
+		})
+	}
+	if given == 0 {
+		t.Error("the sound batches were never given")
+	}
+}
+
 // An epoch that no checksum covers is damage after a restart, too, until it is mended.
 func TestAnEpochThatIsWrongIsStillDamageAfterARestart(t *testing.T) {
 	w := newFilled(t, 12, opAppend{2, 700, 0})
