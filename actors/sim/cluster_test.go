@@ -12,7 +12,7 @@ import (
 )
 
 // manyClusters is how many seeds of several brokers are enough to reach everything that they are to reach; a few may miss some of it.
-const manyClusters = 500
+const manyClusters = 200
 
 var clustersFlag = flag.Int("clusters", clustersByDefault, "how many seeds of several brokers to run")
 

@@ -245,6 +245,9 @@ func (o *committer) holds(asked []*ghostPartition, topic string, number int32, o
 		return
 	}
 	o.run.counted("offset fetched")
+	if i := slices.Index(c.stray, offset); i >= 0 { // it is sent once, and was carried out
+		c.stray, c.sure = slices.Delete(c.stray, i, i+1), offset
+	}
 	if at >= 0 {
 		c.sure, c.maybe = offset, slices.Clone(c.maybe[at+1:])
 	}

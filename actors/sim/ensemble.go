@@ -182,7 +182,7 @@ func (e *ensemble) partition(h *host, p *broker.PartitionState) {
 		return
 	}
 	elected := p.Leads && (!m.leads || p.LeaderEpoch != m.epoch)
-	led := m.leads || g.between(h, m.epoch, p.LeaderEpoch) // it may have committed in the turn in which it heard that it leads no more, or that it had led
+	led := m.leads || m.epoch != ident.NoLeaderEpoch && g.between(h, m.epoch, p.LeaderEpoch) // it may have committed in the turn in which it heard that it leads no more, or that it had led
 	m.epoch, m.leads, m.high = p.LeaderEpoch, p.Leads, p.Offsets.HighWatermark
 	m.highest = max(m.highest, m.high)
 	if elected && !e.elected(h, g, m) {

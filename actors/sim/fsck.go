@@ -211,7 +211,7 @@ func (c *checker) segment(dir string, base, start ident.Offset, gaps bool) (*seg
 			return nil, fmt.Errorf("offset %d: %w", v.BaseOffset(), err)
 		}
 		late := c.late && len(s.batches) == 0
-		if v.BaseOffset() != next && (!gaps && !late && v.BaseOffset() > start || v.BaseOffset() < next) {
+		if v.BaseOffset() != next && (!gaps && !late && (!c.late || v.BaseOffset() > start) || v.BaseOffset() < next) {
 			return nil, fmt.Errorf("a batch of offset %d where %d is next", v.BaseOffset(), next)
 		}
 		top = max(top, v.MaxTimestamp())

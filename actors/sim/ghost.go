@@ -217,8 +217,8 @@ func (g *ghost) acknowledged(t *ghostTopic, b *batch, base ident.Offset) {
 		return // its leader has it, and may be lost
 	}
 	a := &acked{base: base, at: g.run.world.Now(), promised: b.acks == -1 && t.strict(b.first)}
-	if g.run.ensemble == nil && b.era != p.era && !a.promised {
-		g.run.forgets = true
+	if g.run.ensemble == nil && b.era != p.era && !a.promised && (base < 0 || base+ident.Offset(b.count) > p.durable) {
+		g.run.forgets = g.run.forgets || b.idempotent
 		return // the answer was under way when the power went, and what it tells may have gone with it
 	}
 	if b.result != nil && b.idempotent && b.result.base >= 0 && base >= 0 && b.result.base != base {

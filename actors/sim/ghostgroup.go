@@ -29,6 +29,7 @@ type ghostGroup struct {
 	name    string
 	places  map[*ghostPartition]*place
 	deleted []*write // DeleteGroups: of every place
+	modern  bool     // a member of it spoke the protocol of KIP-848
 
 	shortest time.Duration // consumer.session.timeout.ms of the group that was ever asked for; 0: none was
 }
@@ -218,7 +219,7 @@ func (l *place) give(h *hold) {
 		if other.member == m || other.released || other.told >= h.sent || !l.partition.topic.stable() || !other.member.vouched() {
 			continue
 		}
-		if l.mayBeAnothers(h) || l.mayBeAnothers(other) {
+		if l.group.modern && (l.mayBeAnothers(h) || l.mayBeAnothers(other)) { // only a group that was ever one of KIP-848 is dealt topics by their ids
 			r.counted("member reads by name what another one reads by id")
 			continue
 		}

@@ -61,6 +61,7 @@ type host struct {
 	noisy      bool   // there was noise
 	hits       int    // operations that the broken disk failed
 	struck     int    // those of this life, up to the last repair
+	repaired   ident.Instant
 	folds      *rand.Rand
 	unserved   ident.Instant                 // when a coordinator was last seen without its groups
 	reloads    map[ident.TopicPartition]bool // coordinators that were seen so since their last fold
@@ -295,7 +296,7 @@ func (h *host) stop(then func(err error)) {
 			h.die()
 			h.disk.Kill()
 			if err != nil && h.id == 0 {
-				h.run.ghost.killed(h.hits > 0) // what it could not write at its end is as late as after a kill
+				h.run.ghost.killed(false) // what it could not write at its end is as late as after a kill
 			}
 			then(err)
 		})
@@ -333,7 +334,7 @@ func (h *host) step() error {
 	case <-h.broker.Failed():
 		err := h.broker.Failure()
 		h.run.tell("%s gives up: %v", h, err)
-		if h.injector.Hits()+h.struck == 0 { // it may give up shortly after the repair
+		if h.injector.Hits() == 0 && (h.struck == 0 || h.run.world.Now() > h.repaired+givesUpWithin) {
 			h.run.fail("a broker with a sound disk lives", "it gives up: %v", err)
 		}
 		h.lastError = err
@@ -360,12 +361,16 @@ func (h *host) breakDisk(name, rule string) {
 	}
 }
 
+// givesUpWithin is how long after a repair a broker may still give up for what it met before.
+const givesUpWithin = ident.Instant(5 * time.Second)
+
 // repairDisk ends what breakDisk has begun.
 func (h *host) repairDisk() {
 	clear(h.rules)
 	h.order = h.order[:0]
 	if h.injector != nil {
 		h.struck += h.injector.Hits()
+		h.repaired = h.run.world.Now()
 		h.hits += h.injector.Hits()
 		h.injector.Clear()
 	}

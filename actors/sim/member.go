@@ -323,6 +323,7 @@ func (m *member) follow(sent ident.Instant) {
 
 // take begins to read a partition that it was told to, or that has the name of one.
 func (m *member) take(t *ghostTopic, number int32, sent, began ident.Instant) {
+	m.ghost.modern = m.ghost.modern || m.modern
 	p := &part{topic: t, number: number, reader: newReader(m.run, t, number), sure: -1}
 	p.hold = &hold{member: m, sent: sent, told: m.now(), byName: !m.modern, began: began}
 	if m.present() {

@@ -334,7 +334,9 @@ func (p *producer) answeredProduce(resp *kmsg.ProduceResponse, batches []*batch,
 
 func (p *producer) succeeded(l *lane, b *batch, base ident.Offset) {
 	l.remove(b)
-	l.acks++
+	if !b.idempotent || b.pid == p.pid {
+		l.acks++ // else it says nothing of the batches of the new producer id
+	}
 	p.run.acks++
 	if b.astray {
 		p.run.counted("acknowledged by a name that was used again")
@@ -351,7 +353,8 @@ func (p *producer) failed(l *lane, b *batch, code wire.ErrorCode) {
 	}
 	switch code {
 	case wire.NetworkException, wire.RequestTimedOut, wire.NotLeaderOrFollower, wire.KafkaStorageError, wire.NotEnoughReplicas, wire.NotEnoughReplicasAfterAppend, wire.LeaderNotAvailable:
-		if b.idempotent && b.sequence == p.plan.First && (code == wire.KafkaStorageError && b.sequence != 0 || p.run.ensemble != nil) {
+		refused := code == wire.KafkaStorageError || code == wire.NotLeaderOrFollower || code == wire.NotEnoughReplicas
+		if refused && b.idempotent && b.sequence == p.plan.First && (b.sequence != 0 || p.run.ensemble != nil) {
 			// A leader waits for a first batch that it has refused, if that has the sequence 0, which is every client's first. The next leader does not know of it.
 			p.run.gaps[b.gap()] = true
 		}
