@@ -101,6 +101,8 @@ func (l *lifecycleActor) hurry(t *runtime.Turn) {
 	switch {
 	case l.left:
 		l.finish()
+	case l.asked && len(l.leaving) > 0 && l.epoch == ident.NoBrokerEpoch:
+		l.depart() // a registration that is under way may take as long as there is no controller; if it is taken after all, it stays fenced
 	case l.asked:
 		l.again = true
 	default:
@@ -151,6 +153,9 @@ func (l *lifecycleActor) propose(t *runtime.Turn, c cluster.Command, ask *cluste
 // heard takes in the controller's answer and sets the time of the next word.
 func (l *lifecycleActor) heard(t *runtime.Turn, r cluster.Reply) {
 	l.asked = false
+	if l.left {
+		return
+	}
 	pause := l.retryMs
 	l.retryMs = min(max(2*l.retryMs, retryMinMs), retryMaxMs)
 	switch body := r.Body.(type) { //nolint:gochecksumtype // it asks two questions; any other answer is a refusal

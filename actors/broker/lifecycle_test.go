@@ -34,6 +34,28 @@ func TestTheLastBrokerSaysWhyItWaitsAndGoesOn(t *testing.T) {
 	}
 }
 
+// A broker that nobody has registered yet waited for the answer to its registration, half a minute where there is no controller, before it stopped.
+func TestABrokerThatIsNotRegisteredStopsAtOnce(t *testing.T) {
+	sys := runtime.NewSystem(runtime.Options{Clock: runtime.NewSimClock(0), OnBug: func(b *runtime.Blame) { t.Errorf("a bug: %v\n%s", b, b.Stack) }})
+	var log lines
+	s := newShared(sys, zerolog.New(&log))
+	s.links = &links{}
+	l := &lifecycleActor{shared: s, log: s.log}
+	left := 0
+	inTurn(t, sys, func(turn *runtime.Turn) {
+		l.Started(turn)
+		l.asked = true // its registration is under way
+		l.Turn(turn, []runtime.Message{&leave{done: func(ident.BrokerEpoch) { left++ }}})
+		if left != 1 {
+			t.Errorf("it was told %d times that it may stop", left)
+		}
+		l.heard(turn, cluster.Reply{Body: &cluster.RegisterBrokerReply{Epoch: 9}}) // it was taken after all
+	})
+	if left != 1 || l.epoch != ident.NoBrokerEpoch || log.loud() != "" {
+		t.Errorf("told %d times, epoch %d: %s", left, l.epoch, log.buf.String())
+	}
+}
+
 // A broker that was paused while another process registered under its id registered anew when it went on, and said once more what it had held at its start.
 func TestABrokerWhosePlaceIsTakenEnds(t *testing.T) {
 	sys := runtime.NewSystem(runtime.Options{Clock: runtime.NewSimClock(0), OnBug: func(b *runtime.Blame) { t.Errorf("a bug: %v\n%s", b, b.Stack) }})

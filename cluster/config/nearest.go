@@ -1,14 +1,19 @@
 package config
 
 // Nearest returns the known name closest to a name that is not known, "" when none is close enough to be what was meant.
-func (t *Table) Nearest(name string) string {
+func (t *Table) Nearest(name string) string { return Nearest(name, t) }
+
+// Nearest is that of several tables; of names that are equally close the first.
+func Nearest(name string, tables ...*Table) string {
 	best, at := "", len(name)/3+1
-	for _, k := range t.keys {
-		if k.Internal {
-			continue
-		}
-		if d := distance(name, k.Name, at); d < at {
-			best, at = k.Name, d
+	for _, t := range tables {
+		for _, k := range t.keys {
+			if k.Internal {
+				continue
+			}
+			if d := distance(name, k.Name, at); d < at {
+				best, at = k.Name, d
+			}
 		}
 	}
 	return best

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -270,6 +273,9 @@ func newForgetBootstrap(s *session) *cobra.Command {
 			loaded, values, err := o.load(s)
 			if err != nil {
 				return err
+			}
+			if _, err := os.Stat(filepath.Join(values.DataDir, "meta.properties")); errors.Is(err, fs.ErrNotExist) {
+				return fail(codeNotFound, "name the directory that the broker was started with", "%s is no data directory of a broker: it has no meta.properties", values.DataDir)
 			}
 			p, err := broker.ForgetPromise(store.OS(), rand.Reader, loaded.Static)
 			if err != nil {

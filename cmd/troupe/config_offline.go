@@ -111,19 +111,18 @@ func newConfigExplain(s *session) *cobra.Command {
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			var found []explainedKey
-			nearest := ""
+			var all []*config.Table
 			for _, table := range tables {
+				all = append(all, table())
 				if key, ok := table().Lookup(args[0]); ok {
 					found = append(found, explain(key, table()))
-				} else if near := table().Nearest(args[0]); nearest == "" {
-					nearest = near
 				}
 			}
 			if strings.HasPrefix(args[0], "actors.") {
 				return fail(codeNotFound, "docs/extending.md: actors.enabled names those that run, each has settings of its own", "%s belongs to extension actors, not to the tables of keys", args[0])
 			}
 			if len(found) == 0 {
-				return &config.Error{Code: config.UnknownKey, Key: args[0], Nearest: nearest}
+				return &config.Error{Code: config.UnknownKey, Key: args[0], Nearest: config.Nearest(args[0], all...)}
 			}
 			return s.show(found, func(w io.Writer) {
 				for i, k := range found {

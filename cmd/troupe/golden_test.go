@@ -145,6 +145,8 @@ func TestGoldenMistakes(t *testing.T) {
 		{"config", "check", "-X", "actors.enabled=observer.topichits", "-X", "actors.observer.topichits.panic.after=3"},
 		{"config", "explain", "actors.enabled"},
 		{"config", "explain", "log.dir"},
+		{"config", "explain", "log.retenton.ms"},
+		{"cluster", "forget-bootstrap", "--data-dir", "no/such/directory"},
 		{"dump", "no/such/file"},
 		{"dump", "main.go"},
 		{"dump", "testdata", "-o", "json"},
