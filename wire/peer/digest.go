@@ -5,40 +5,18 @@ import (
 	"github.com/troupe-broker/troupe/wire/ident"
 )
 
-// DigestAsk wants to know what the leader's batches of a range of offsets sum up to, from its disk, with their checksums looked at. It says nothing of how far the
-// follower is.
-type DigestAsk struct {
-	Topic       ident.TopicID
-	Partition   int32
-	LeaderEpoch ident.LeaderEpoch
-	Ticket      ident.Generation // of the answer
-	From, To    ident.Offset
-	BytesMax    int32 // of batches that are summed up; one batch may be more
-}
+// DigestAsk wants to know what the leader's batches of a range of offsets sum up to, at most BytesMax of them; one batch may be more. It is as a [RangeAsk], and its
+// answer another.
+type DigestAsk RangeAsk
 
 // Code implements Message.
 func (*DigestAsk) Code() Code { return CodeDigestAsk }
 
 // AppendTo implements Message.
-func (m *DigestAsk) AppendTo(dst []byte) []byte {
-	at := len(dst)
-	dst = appendPlace(appendArray(begin(dst, CodeDigestAsk, 1), 7), m.Topic, m.Partition, m.LeaderEpoch, m.Ticket)
-	dst = appendInt(dst, int64(m.From))
-	dst = appendInt(dst, int64(m.To))
-	return end(appendInt(dst, int64(m.BytesMax)), at, 0)
-}
+func (m *DigestAsk) AppendTo(dst []byte) []byte { return (*RangeAsk)(m).appendAs(dst, CodeDigestAsk) }
 
 // Decode implements Message.
-func (m *DigestAsk) Decode(b Body) error {
-	r := b.r
-	outer := r.enter()
-	*m = DigestAsk{
-		Topic: r.mustID(), Partition: r.int32(), LeaderEpoch: ident.LeaderEpoch(r.int32()), Ticket: ident.Generation(r.uint64()),
-		From: ident.Offset(r.int64()), To: ident.Offset(r.int64()), BytesMax: r.int32(),
-	}
-	r.leave(outer)
-	return b.done(&r)
-}
+func (m *DigestAsk) Decode(b Body) error { return (*RangeAsk)(m).Decode(b) }
 
 // DigestAnswer is the digest of the batches that have offsets of [From, Next), or why there is none. How it is made stands where it is made: both sides have to
 // agree, so that another way is another code.

@@ -20,9 +20,11 @@ type RangeAsk struct {
 func (*RangeAsk) Code() Code { return CodeRangeAsk }
 
 // AppendTo implements Message.
-func (m *RangeAsk) AppendTo(dst []byte) []byte {
+func (m *RangeAsk) AppendTo(dst []byte) []byte { return m.appendAs(dst, CodeRangeAsk) }
+
+func (m *RangeAsk) appendAs(dst []byte, code Code) []byte {
 	at := len(dst)
-	dst = appendPlace(appendArray(begin(dst, CodeRangeAsk, 1), 7), m.Topic, m.Partition, m.LeaderEpoch, m.Ticket)
+	dst = appendPlace(appendArray(begin(dst, code, 1), 7), m.Topic, m.Partition, m.LeaderEpoch, m.Ticket)
 	dst = appendInt(dst, int64(m.From))
 	dst = appendInt(dst, int64(m.To))
 	return end(appendInt(dst, int64(m.BytesMax)), at, 0)
