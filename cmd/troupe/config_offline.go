@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/troupe-broker/troupe/actors"
+	"github.com/troupe-broker/troupe/actors/broker"
 	"github.com/troupe-broker/troupe/cluster/config"
 	"github.com/troupe-broker/troupe/cmd/troupe/settings"
 )
@@ -30,9 +31,14 @@ func newConfigCheck(s *session) *cobra.Command {
 			"extension actor's settings the name of the actor is checked; the rest the actor does when it starts.",
 		Example: "  troupe config check --config troupe.yaml",
 		RunE: func(*cobra.Command, []string) error {
-			loaded, _, err := o.load(s)
+			loaded, values, err := o.load(s)
 			if err != nil {
 				return err
+			}
+			if p := values.Peer; p.Listen != "" && p.Certificate != "" {
+				if _, err := broker.LoadPeerTLS(p.Certificate, p.Key, p.CA); err != nil {
+					return startFailure(err)
+				}
 			}
 			if err := actors.CheckChoice(loaded.Actors, loaded.ActorSettings); err != nil {
 				return actorFailure(err, loaded)

@@ -143,6 +143,7 @@ func TestGoldenMistakes(t *testing.T) {
 		{"config", "check", "-X", "retention"},
 		{"config", "check", "-X", "actors.enabled=observer.nobody"},
 		{"config", "check", "-X", "actors.enabled=observer.topichits", "-X", "actors.observer.topichits.panic.after=3"},
+		{"config", "check", "--peer-listen", "127.0.0.1:0", "-X", "peer.tls.certificate=no/such/cert", "-X", "peer.tls.key=no/such/key", "-X", "peer.tls.ca=no/such/ca"},
 		{"config", "explain", "actors.enabled"},
 		{"config", "explain", "log.dir"},
 		{"config", "explain", "log.retenton.ms"},
