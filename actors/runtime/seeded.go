@@ -31,6 +31,7 @@ type Seeded struct {
 	types  map[reflect.Type]uint64
 	blames []*Blame
 	failed *Blame
+	ran    *System // whose actor had the last turn; nil: the last step was none
 	delay  func(s *System, actor string) time.Duration
 	late   func(s *System, actor string) time.Duration
 	frozen []*mailbox // that would be ready, of Systems that stand still
@@ -57,6 +58,7 @@ func (d *Seeded) Step() bool {
 	if d.failed != nil {
 		return false
 	}
+	d.ran = nil
 	if len(d.ready) == 0 {
 		return d.clock.Next()
 	}
@@ -71,6 +73,7 @@ func (d *Seeded) Step() bool {
 	if d.runner == nil {
 		d.runner = NewRunner(m.sys)
 	}
+	d.ran = m.sys
 	d.runner.visit(m, &budget{turns: 1})
 	d.runner.Run()
 	d.steps++
@@ -161,6 +164,9 @@ func (d *Seeded) Watch(turn func(actor string, batch []Message)) { d.watch = tur
 
 // Ready is the number of actors with something to do.
 func (d *Seeded) Ready() int { return len(d.ready) }
+
+// Ran is the System whose actor had a turn in the last step; nil when that only moved time.
+func (d *Seeded) Ran() *System { return d.ran }
 
 // Steps is the number of turns that were run.
 func (d *Seeded) Steps() uint64 { return d.steps }

@@ -64,6 +64,7 @@ type host struct {
 	repaired   ident.Instant
 	folds      *rand.Rand
 	unserved   ident.Instant                 // when a coordinator was last seen without its groups
+	touched    bool                          // something may have changed in the process since it was looked after: one of its actors had a turn, or a connection brought something
 	reloads    map[ident.TopicPartition]bool // coordinators that were seen so since their last fold
 }
 
@@ -217,7 +218,7 @@ func (h *host) start() {
 		h.kill()
 		h.run.world.after(100*time.Millisecond, h.start)
 	default:
-		h.broker, h.refusals, h.lastError = b, 0, nil
+		h.broker, h.touched, h.refusals, h.lastError = b, true, 0, nil
 	}
 }
 
@@ -311,13 +312,14 @@ func (h *host) step() error {
 	}
 	_, wall := h.node.Clock.Now()
 	h.disk.SetNow(wall)
-	if h.broker == nil || h.frozen {
+	if h.broker == nil || h.frozen || !h.touched {
 		return nil
 	}
+	h.touched = false
 	live := h.ports[:0]
 	for _, p := range h.ports {
 		if !p.over {
-			p.poll()
+			h.touched = p.poll() || h.touched
 			live = append(live, p)
 		}
 	}

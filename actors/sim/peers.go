@@ -90,6 +90,7 @@ func (n *neighbours) dial(address string, to *broker.PeerWire) {
 	}
 	there.link = wire
 	h.ports, far.ports = append(h.ports, near), append(far.ports, there)
+	h.touched, far.touched = true, true
 	to.Connected(near)
 }
 

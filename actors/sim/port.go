@@ -52,7 +52,7 @@ func (h *host) dial(c *client) (*End, error) {
 		return nil, err
 	}
 	p.link = link
-	h.ports = append(h.ports, p)
+	h.ports, h.touched = append(h.ports, p), true
 	return near, nil
 }
 
@@ -67,6 +67,7 @@ func (p *port) Receive(b []byte) int {
 	if p.host.frozen {
 		return 0 // it stays in the buffer of the kernel
 	}
+	p.host.touched = true
 	n, err := p.link.Receive(b)
 	if err != nil {
 		p.over = true // the session closes the connection when it has answered what it understood
@@ -75,17 +76,21 @@ func (p *port) Receive(b []byte) int {
 	return n
 }
 
-// poll lets the broker go on that held back what it had received, or could take no more.
-func (p *port) poll() {
+// poll lets the broker go on that held back what it had received, or could take no more. It tells whether there was such a thing.
+func (p *port) poll() bool {
 	switch {
 	case p.over:
+		return false
 	case p.link.Waits():
 		if _, err := p.link.Receive(nil); err != nil {
 			p.over = true
 		}
+		return true
 	case len(p.end.in) > 0 && p.link.Takes():
 		p.end.Resume()
+		return true
 	}
+	return false
 }
 
 // Writable implements Handler.
@@ -93,12 +98,13 @@ func (p *port) Writable() {
 	if p.stall != nil {
 		p.stall.Cancel()
 	}
+	p.host.touched = true
 	p.link.Writable()
 }
 
 // Closed implements Handler.
 func (p *port) Closed(err error) {
-	p.over = true
+	p.over, p.host.touched = true, true
 	if p.link == nil {
 		return
 	}

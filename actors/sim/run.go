@@ -283,6 +283,9 @@ func (r *run) step() {
 		r.fail("no actor fails", "%v%s", err, stack)
 		return
 	}
+	if s := r.world.run.Ran(); s != nil {
+		r.hostOf(s).touched = true
+	}
 	for _, h := range r.hosts {
 		if err := h.step(); err != nil {
 			r.fail("the machines are sound", "%s: %v", h, err)

@@ -92,7 +92,7 @@ func (h *host) thaw() {
 	if !h.frozen {
 		return
 	}
-	h.frozen = false
+	h.frozen, h.touched = false, true
 	h.node.Freeze(false)
 	for _, p := range h.ports {
 		p.end.Resume()
