@@ -18,7 +18,7 @@ func (g *Group) Loaded(now coord.Now, cfg *coord.Config, topics coord.Topics, ou
 	g.repair(out)
 	for _, id := range g.ids {
 		m := g.members[id]
-		m.recheck = true
+		m.recheck, m.untold = true, true // nobody remembers which answers were lost; a client that sends the same heartbeat again to the new coordinator does not ask to be told
 		g.watch(now, cfg, m, out)
 		if m.state() == records.MemberUnrevoked && !m.classic() {
 			g.startMember(now, coord.TimerRebalance, id, m.sub.RebalanceTimeout, out)
