@@ -5,6 +5,7 @@ import (
 
 	"github.com/troupe-broker/troupe/store"
 	"github.com/troupe-broker/troupe/store/storetest"
+	"github.com/troupe-broker/troupe/wire/ident"
 )
 
 // TestWhatIsMissingIsFoundUntilItWasHeard takes the tail of a log away from a broker that was killed. It finds that, and is killed before anybody has heard it, as
@@ -51,4 +52,48 @@ func TestWhatIsMissingIsFoundUntilItWasHeard(t *testing.T) {
 	if _, _, r = open(); !r.Whole {
 		t.Fatalf("it was heard, and is found again: %+v", r)
 	}
+}
+
+// TestWhatWasNotToldIsFoundByTheNextRun: a run that finds records lost may die before anybody has heard that, with no log opened. The page cache that the next one
+// finds is not that of those who wrote the records.
+func TestWhatWasNotToldIsFoundByTheNextRun(t *testing.T) {
+	disk := storetest.NewDisk(1)
+	open := func(mode store.RecoveryMode, untold bool) *store.Directory {
+		t.Helper()
+		d, o, err := store.OpenDirectory(store.DirectoryOptions{FS: disk.FS(), Path: "/data", Broker: 1, Rand: seeded(9), Generations: &store.Generations{}, Parallel: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !o.Created && (o.Mode != mode || o.Untold != untold) {
+			t.Fatalf("%v, untold: %t; want %v, %t", o.Mode, o.Untold, mode, untold)
+		}
+		return d
+	}
+	stop := func(d *store.Directory, epoch ident.BrokerEpoch) {
+		t.Helper()
+		if err := d.Close(true, epoch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open(0, true).Told()
+	disk.Kill()
+	open(store.RecoverSameBoot, false)
+	disk.Crash(1)
+	open(store.RecoverVerify, true)
+	for range 3 {
+		disk.Kill()
+		open(store.RecoverSameBoot, true)
+	}
+	disk.Kill()
+	open(store.RecoverSameBoot, true).Told()
+	disk.Kill()
+	stop(open(store.RecoverSameBoot, false), ident.NoBrokerEpoch)
+	open(store.RecoverClean, true) // who stopped in order was never registered
+	disk.Kill()
+	stop(open(store.RecoverSameBoot, true), 7)
+	open(store.RecoverClean, false)
+	disk.Kill()
+	stop(open(store.RecoverSameBoot, false), 8)
+	disk.Crash(2)
+	open(store.RecoverClean, false)
 }

@@ -23,7 +23,9 @@ const (
 	bootIDBytes    = 64
 	// voidAt is the place of a word that is not 0 once a sync or a read failed:
 	// one store, that works when the disk does not.
-	voidAt   = 512
+	voidAt = 512
+	// untoldAt is that of one that is not 0 until somebody has heard what may be lost.
+	untoldAt = 520
 	slotsMin = 256
 	slotsMax = 32768
 )
@@ -45,7 +47,9 @@ type controlFound struct {
 	sound bool // head and version are right; slots have checksums of their own
 	boot  string
 	void  bool
-	slots map[uint64]slotState // by log
+	// untold: see Opened.
+	untold bool
+	slots  map[uint64]slotState // by log
 }
 
 // readControl reads the block that an earlier process left. A block that is lost
@@ -76,10 +80,11 @@ func decodeControl(b []byte) (controlFound, error) {
 		n++
 	}
 	found := controlFound{
-		sound: true,
-		boot:  string(boot[:n]),
-		void:  binary.LittleEndian.Uint64(b[voidAt:]) != 0,
-		slots: map[uint64]slotState{},
+		sound:  true,
+		boot:   string(boot[:n]),
+		void:   binary.LittleEndian.Uint64(b[voidAt:]) != 0,
+		untold: binary.LittleEndian.Uint64(b[untoldAt:]) != 0,
+		slots:  map[uint64]slotState{},
 	}
 	for at := controlHead; at+slotSize <= len(b); at += slotSize {
 		s := slot{halves: b[at:][:slotSize]}
@@ -93,10 +98,10 @@ func decodeControl(b []byte) (controlFound, error) {
 	return found, nil
 }
 
-// createControl replaces the block by a new one for this boot. void carries an
-// error of this boot over. keep are slots that stay as they were, most is how many
-// there may ever be.
-func createControl(fs FS, dir, boot string, void bool, keep map[uint64]slotState, most int) (c *controlBlock, kept map[uint64]*slot, err error) {
+// createControl replaces the block by a new one for this boot. void and untold carry
+// over what this boot has not come to terms with. keep are slots that stay as they
+// were, most is how many there may ever be.
+func createControl(fs FS, dir, boot string, void, untold bool, keep map[uint64]slotState, most int) (c *controlBlock, kept map[uint64]*slot, err error) {
 	name := filepath.Join(dir, controlFile)
 	slots := slotsMin
 	for slots < len(keep)+slotsMin/2 && slots < most {
@@ -108,7 +113,7 @@ func createControl(fs FS, dir, boot string, void bool, keep map[uint64]slotState
 		return nil, nil, err
 	}
 	c = &controlBlock{file: f, slots: slots, most: most}
-	if kept, err = c.fill(boot, void, keep); err == nil {
+	if kept, err = c.fill(boot, void, untold, keep); err == nil {
 		// Synced once, so that after a power loss the boot id in it is an old one
 		// and says so. What the slots tell of this boot is never synced on purpose.
 		if err = f.Sync(); err == nil {
@@ -121,7 +126,7 @@ func createControl(fs FS, dir, boot string, void bool, keep map[uint64]slotState
 	return c, kept, nil
 }
 
-func (c *controlBlock) fill(boot string, void bool, keep map[uint64]slotState) (map[uint64]*slot, error) {
+func (c *controlBlock) fill(boot string, void, untold bool, keep map[uint64]slotState) (map[uint64]*slot, error) {
 	if err := c.file.Allocate(0, controlHead+int64(c.slots)*slotSize); err != nil {
 		return nil, err
 	}
@@ -137,6 +142,7 @@ func (c *controlBlock) fill(boot string, void bool, keep map[uint64]slotState) (
 	head = binary.LittleEndian.AppendUint32(head, crc32.Checksum(head, castagnoli))
 	copy(c.bytes, head)
 	c.setVoid(void)
+	c.setUntold(untold)
 	for i := c.slots - 1; i >= 0; i-- {
 		c.free = append(c.free, i)
 	}
@@ -187,7 +193,12 @@ func (c *controlBlock) grow() bool {
 
 // setVoid says whether this boot's page cache is to be believed. It is a store
 // into memory.
-func (c *controlBlock) setVoid(void bool) {
+func (c *controlBlock) setVoid(void bool) { c.setWord(voidAt, void) }
+
+// setUntold says whether anybody has yet to hear what may be lost; likewise.
+func (c *controlBlock) setUntold(untold bool) { c.setWord(untoldAt, untold) }
+
+func (c *controlBlock) setWord(at int, on bool) {
 	if c == nil {
 		return
 	}
@@ -197,10 +208,10 @@ func (c *controlBlock) setVoid(void bool) {
 		return
 	}
 	v := uint64(0)
-	if void {
+	if on {
 		v = 1
 	}
-	binary.LittleEndian.PutUint64(c.bytes[voidAt:], v)
+	binary.LittleEndian.PutUint64(c.bytes[at:], v)
 }
 
 func (c *controlBlock) sync() error {

@@ -8,9 +8,11 @@ import (
 
 // ControlBlock is the content of a directory's control block, for people.
 type ControlBlock struct {
-	Boot  string // the kernel's boot whose page cache it speaks of; empty: not known
-	Void  bool   // a sync or a read failed: nothing in it is believed
-	Slots []ControlSlot
+	Boot string // the kernel's boot whose page cache it speaks of; empty: not known
+	Void bool   // a sync or a read failed: nothing in it is believed
+	// Untold: records may have been lost before this boot, and nobody has heard that.
+	Untold bool
+	Slots  []ControlSlot
 }
 
 // ControlSlot is what the block remembers of one log.
@@ -43,7 +45,7 @@ func ReadControlBlock(b []byte) (ControlBlock, error) {
 	if !found.sound {
 		return ControlBlock{}, fmt.Errorf("the head of the control block is lost or its checksum does not match: %w", ErrFormat)
 	}
-	c := ControlBlock{Boot: found.boot, Void: found.void}
+	c := ControlBlock{Boot: found.boot, Void: found.void, Untold: found.untold}
 	for at := controlHead; at+slotSize <= len(b); at += slotSize {
 		s := slot{halves: b[at:][:slotSize]}
 		if s.empty() {

@@ -259,6 +259,11 @@ func (d *Directory) untaint() error {
 	return nil
 }
 
+// Told says that whoever counts on the logs has heard in what state the directory was
+// found (Opened.Untold). Until then each run of this boot finds it in that state, also
+// after a death of the process.
+func (d *Directory) Told() { d.control.setUntold(false) }
+
 // raftDoubted tells whether a failed sync may have left parts of the Raft log in
 // memory only.
 func (d *Directory) raftDoubted() bool {

@@ -20,9 +20,13 @@ type Opened struct {
 	Mode        RecoveryMode      // how its logs are to be recovered
 	CleanEpoch  ident.BrokerEpoch // the epoch in the clean marker, NoBrokerEpoch without one
 	ErrorMarked bool              // an I/O error was on record
-	Marked      bool              // the durable marks could be read
-	Strays      []string          // partition directories set aside now
-	Logs        []LogDir          // partition directories, by name
+	// Untold: this run, or one before it in the same boot, found the directory in a
+	// state in which records may be lost, and has not called Told. What survived since
+	// in the page cache need not be all there was.
+	Untold bool
+	Marked bool     // the durable marks could be read
+	Strays []string // partition directories set aside now
+	Logs   []LogDir // partition directories, by name
 }
 
 // LogDir is a partition directory that was found.
@@ -355,6 +359,14 @@ func (n *opening) readMarkers() error {
 	if n.out.Mode != RecoverClean {
 		n.out.CleanEpoch = ident.NoBrokerEpoch
 	}
+	switch n.out.Mode {
+	case RecoverSameBoot:
+		n.out.Untold = n.control.untold
+	case RecoverClean:
+		n.out.Untold = n.out.CleanEpoch <= 0 // a stop that names no registered run proves nothing
+	case RecoverVerify, RecoverCopy:
+		n.out.Untold = true
+	}
 	return nil
 }
 
@@ -450,14 +462,14 @@ func (n *opening) commit() error {
 func (n *opening) newControl(keep map[uint64]slotState) error {
 	d := n.d
 	taint := n.out.ErrorMarked
-	c, slots, err := createControl(d.o.FS, d.o.Path, n.boot, taint, keep, d.o.ControlSlots)
+	c, slots, err := createControl(d.o.FS, d.o.Path, n.boot, taint, n.out.Untold, keep, d.o.ControlSlots)
 	if err != nil && IsNoSpace(err) {
 		for _, name := range []string{controlFile, controlFile + suffixTemporary, ballastFile} {
 			if rm := d.o.FS.Remove(filepath.Join(d.o.Path, name)); rm != nil && !isNotExist(rm) {
 				return rm
 			}
 		}
-		c, slots, err = createControl(d.o.FS, d.o.Path, n.boot, taint, keep, d.o.ControlSlots)
+		c, slots, err = createControl(d.o.FS, d.o.Path, n.boot, taint, n.out.Untold, keep, d.o.ControlSlots)
 		if err != nil && IsNoSpace(err) {
 			return nil
 		}

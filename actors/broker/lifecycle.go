@@ -163,6 +163,9 @@ func (l *lifecycleActor) heard(t *runtime.Turn, r cluster.Reply) {
 		l.epoch, l.refusedAt, l.retryMs = body.Epoch, wire.NoError, retryMinMs
 		l.again = true
 		l.shared.epoch.Store(int64(body.Epoch))
+		for _, d := range l.shared.directories {
+			d.store.Told()
+		}
 		if l.shared.links != nil {
 			l.shared.links.become(l.shared.self())
 			l.log.Info().Int64("epoch", int64(body.Epoch)).Msg("registered; waiting to be unfenced")

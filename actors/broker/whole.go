@@ -12,15 +12,16 @@ import (
 // unverified says what its recovery has found, and so does each that was named as whole and is not: before the broker is unfenced.
 //
 // A stop in order proves it, by the clean marker, and so does a page cache that has outlived the process. After a loss of power it is proved by the mark
-// "strict, confirmed": nothing was told that was not on stable storage, so that whatever reaches up to the durable mark is whole.
+// "strict, confirmed": nothing was told that was not on stable storage, so that whatever reaches up to the durable mark is whole. The page cache proves nothing
+// as long as the controller has not heard of a loss of power before it: the run that found it may have died without being registered.
 
 // judge says of the replicas that were found at the start what can be said before they are opened. clean is the epoch in the clean marker, if that is why they
 // are whole.
 func (d *dataDir) judge() (clean ident.BrokerEpoch, held cluster.Held) {
 	o := &d.opened
-	whole := o.Mode == store.RecoverSameBoot
-	if o.Mode == store.RecoverClean && o.CleanEpoch > 0 {
-		clean, whole = o.CleanEpoch, true
+	whole := d.wholeByItself()
+	if whole && o.Mode == store.RecoverClean {
+		clean = o.CleanEpoch
 	}
 	held.Directory = d.store.Meta().Directory
 	at := make(map[ident.TopicID]int) // read by key only
@@ -44,16 +45,21 @@ func (d *dataDir) judge() (clean ident.BrokerEpoch, held cluster.Held) {
 	return clean, held
 }
 
+// wholeByItself tells whether what is in the directory is whole without the mark of a log: by the clean marker of a run that was registered, or by the page cache.
+func (d *dataDir) wholeByItself() bool {
+	o := &d.opened
+	return (o.Mode == store.RecoverSameBoot || o.Mode == store.RecoverClean) && !o.Untold
+}
+
 // whole tells whether a replica has all it has told, by its recovery. strict tells that it had the mark when the broker started. One whose directory had to be
 // made may have had another.
 func (d *dataDir) whole(r *store.Recovery, strict bool) bool {
-	return !r.Created && r.Whole && (d.opened.Mode == store.RecoverSameBoot || strict && d.opened.Marked)
+	return !r.Created && r.Whole && (d.opened.Mode == store.RecoverSameBoot && !d.opened.Untold || strict && d.opened.Marked)
 }
 
 // misnamed tells whether a replica that the registration named as whole is not, by its recovery.
 func (d *dataDir) misnamed(r *store.Recovery) bool {
-	o := &d.opened
-	return !r.Created && !r.Whole && (o.Mode == store.RecoverSameBoot || o.Mode == store.RecoverClean && o.CleanEpoch > 0)
+	return !r.Created && !r.Whole && d.wholeByItself()
 }
 
 // verdict is what the recovery of a replica has found, for the controller.

@@ -27,7 +27,9 @@ type Mark struct {
 type ControlHead struct {
 	Boot string `json:"boot_id"` // of the kernel; the block is believed in this boot only
 	Void bool   `json:"void"`    // a sync or a read failed: nothing in it is believed
-	Logs int    `json:"logs"`
+	// Untold: records may have been lost before this boot, and the controller has not heard that.
+	Untold bool `json:"untold"`
+	Logs   int  `json:"logs"`
 }
 
 // ControlSlot is what the control block remembers of one log, as it was with its last append.
@@ -109,7 +111,7 @@ func readControl(path string, emit func(item any) error) error {
 	if err != nil {
 		return &DamageError{path, 0, err.Error()}
 	}
-	if err := emit(ControlHead{c.Boot, c.Void, len(c.Slots)}); err != nil {
+	if err := emit(ControlHead{c.Boot, c.Void, c.Untold, len(c.Slots)}); err != nil {
 		return err
 	}
 	var torn error
