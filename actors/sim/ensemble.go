@@ -104,6 +104,7 @@ func (e *ensemble) turned(h *host) {
 			e.partition(h, &p)
 		case m != nil:
 			m.unseen = true
+			m.begin(p.Offsets.LogStart) // a log that is begun anew may end anywhere below if its broker dies now
 			e.part(&p).unseenAt = e.run.world.Now()
 		default:
 			e.part(&p).mirrors[h] = &mirror{unseen: true}
@@ -159,7 +160,7 @@ func (e *ensemble) partition(h *host, p *broker.PartitionState) {
 		}
 		m = &mirror{life: h.lives, hosted: p.Hosted, start: p.Offsets.LogStart, end: p.Offsets.LogStart, epoch: ident.NoLeaderEpoch, since: e.run.world.Now()}
 		if before != nil {
-			if p.Offsets.End < before.durable && !apart(p.Topic) {
+			if p.Offsets.End < before.durable && before.start < before.durable && !apart(p.Topic) { // below the log start nothing has to be there
 				e.run.fail("recovery keeps what was synced", "%s: %s ends at %d after its restart, and was synced up to %d before", h, p, p.Offsets.End, before.durable)
 				return
 			}
@@ -199,6 +200,14 @@ func (m *mirror) of(h *host, p *broker.PartitionState) bool {
 	return m.life == h.lives && m.hosted == p.Hosted
 }
 
+// begin takes in where the log begins: what is below is deleted.
+func (m *mirror) begin(start ident.Offset) {
+	if start > m.start {
+		m.batches = slices.DeleteFunc(m.batches, func(b broker.Batch) bool { return b.Last < start })
+		m.start = start
+	}
+}
+
 // follow brings a mirror up to the log.
 func (e *ensemble) follow(h *host, g *ghostLog, m *mirror, p *broker.PartitionState) bool {
 	o := &p.Offsets
@@ -211,10 +220,7 @@ func (e *ensemble) follow(h *host, g *ghostLog, m *mirror, p *broker.PartitionSt
 		m.batches = slices.DeleteFunc(m.batches, func(b broker.Batch) bool { return b.Base >= o.End })
 		m.end, m.durable, m.agreed = o.End, min(m.durable, o.End), min(m.agreed, o.End)
 	}
-	if o.LogStart > m.start {
-		m.batches = slices.DeleteFunc(m.batches, func(b broker.Batch) bool { return b.Last < o.LogStart })
-		m.start = o.LogStart
-	}
+	m.begin(o.LogStart)
 	if o.LogStart > m.end {
 		m.end = o.LogStart
 	}
