@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/troupe-broker/troupe/store"
@@ -96,4 +97,19 @@ func TestWhatWasNotToldIsFoundByTheNextRun(t *testing.T) {
 	stop(open(store.RecoverSameBoot, false), 8)
 	disk.Crash(2)
 	open(store.RecoverClean, false)
+}
+
+// TestOfManyLogsTheFirstIsNamed: what is said of a directory that is not closed clean is the same in equal histories, so that a simulation repeats itself.
+func TestOfManyLogsTheFirstIsNamed(t *testing.T) {
+	for range 5 {
+		d, _, _, _ := openOn(t, storetest.NewDisk(1).FS(), smallLog())
+		for _, n := range []int32{2, 0, 1} {
+			if _, _, err := d.OpenLog(ident.TopicPartition{Topic: "accounts", Partition: n}, topicID("accounts"), smallLog(), store.LogHooks{}, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := d.Close(true, 1); err == nil || !strings.Contains(err.Error(), "the log of accounts-0 was not closed clean") {
+			t.Fatalf("four logs are open: %v", err)
+		}
+	}
 }

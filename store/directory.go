@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/troupe-broker/troupe/wire/ident"
@@ -462,10 +463,15 @@ func (d *Directory) Close(clean bool, epoch ident.BrokerEpoch) error {
 }
 
 func (d *Directory) closeClean(epoch ident.BrokerEpoch) error {
+	var dirty []ident.TopicPartition
 	for tp, e := range d.logs {
 		if e.log != nil || e.mode != RecoverClean {
-			return fmt.Errorf("no clean marker for %s: the log of %s was not closed clean", d.o.Path, tp)
+			dirty = append(dirty, tp)
 		}
+	}
+	if len(dirty) > 0 {
+		first := slices.MinFunc(dirty, ident.TopicPartition.Compare) // the same of equal histories
+		return fmt.Errorf("no clean marker for %s: the log of %s was not closed clean", d.o.Path, first)
 	}
 	if err := d.checkpoint(); err != nil {
 		return err
