@@ -55,6 +55,9 @@ const (
 	raftStep = 4
 )
 
+// noRaftHead is what a file begins with that is not in use.
+var noRaftHead [raftHead]byte
+
 // RaftLog keeps the metadata quorum's hard state, entries and snapshot. One owner;
 // every method blocks on the disk.
 type RaftLog struct {
@@ -95,7 +98,14 @@ func (d *Directory) OpenRaftLog() (*RaftLog, RaftState, error) {
 // renew writes everything into the other file. After a failed sync what was read
 // may be in memory only, on pages that count as clean, so that no sync of the file
 // it is in would ever write it.
+//
+// That file may have a head of the same generation on the disk, of a renewal whose sync
+// failed: it goes first.
 func (r *RaftLog) renew(s RaftState) error {
+	other := 1 - r.active
+	if err := r.writeSynced(other, noRaftHead[:], 0); err != nil {
+		return r.broken(err, "write "+r.files[other].Name())
+	}
 	save := RaftSave{Hard: s.Hard, Entries: s.Entries}
 	if s.Snapshot.Index > 0 {
 		save.Snapshot = &s.Snapshot
@@ -199,15 +209,22 @@ func (r *RaftLog) begin(i int, generation uint64, base RaftSave) error {
 			return err
 		}
 	}
-	name := r.files[i].Name()
 	if err := r.writeSynced(i, frame, raftHead); err != nil {
-		return r.broken(err, "write "+name)
+		return r.disown(i, err)
 	}
 	if err := r.writeSynced(i, encodeRaftHead(raftHeader{generation: generation}), 0); err != nil {
-		return r.broken(err, "write "+name)
+		return r.disown(i, err)
 	}
 	r.active, r.generation, r.pos = i, generation, raftHead+int64(len(frame))
 	return nil
+}
+
+// disown takes the head away from a file that could not be begun. Memory may have all
+// of it and the disk not: the next process would take it for the newest, and write over
+// the file that is on the disk.
+func (r *RaftLog) disown(i int, cause error) error {
+	_, _ = r.files[i].WriteAt(noRaftHead[:], 0) // if that fails as well, there is no more to be done
+	return r.broken(cause, "write "+r.files[i].Name())
 }
 
 func (r *RaftLog) writeSynced(i int, b []byte, at int64) error {
