@@ -55,6 +55,7 @@ type mirror struct {
 	hosted  int // see broker.PartitionState
 	batches []broker.Batch
 	start   ident.Offset
+	first   ident.Offset // it has had everything from here on, and nothing of what was below
 	end     ident.Offset
 	high    ident.Offset
 	highest ident.Offset  // that it ever was, in this life
@@ -137,6 +138,24 @@ func (e *ensemble) seen(h *host, p *broker.PartitionState) *mirror {
 	return e.part(p).mirrors[h]
 }
 
+// strange tells whether a partition has a leader that never had a batch: its log was begun behind it, where another one's began by then. Such a leader has not heard
+// of the batch's producer either, as Kafka's has not, and takes the batch once more.
+func (e *ensemble) strange(id ident.TopicID, partition int32, base ident.Offset) bool {
+	if e == nil {
+		return false
+	}
+	g := e.parts[replica{id, partition}]
+	if g == nil {
+		return false
+	}
+	for _, m := range g.mirrors {
+		if m.leads && m.first > base {
+			return true
+		}
+	}
+	return false
+}
+
 // all lists the partitions in a fixed order.
 func (e *ensemble) all() []*ghostLog {
 	var out []*ghostLog
@@ -158,13 +177,13 @@ func (e *ensemble) partition(h *host, p *broker.PartitionState) {
 		if m != nil && (m.gone || m.life == h.lives) {
 			before = nil // it was moved away, and has come back with nothing
 		}
-		m = &mirror{life: h.lives, hosted: p.Hosted, start: p.Offsets.LogStart, end: p.Offsets.LogStart, epoch: ident.NoLeaderEpoch, since: e.run.world.Now()}
+		m = &mirror{life: h.lives, hosted: p.Hosted, start: p.Offsets.LogStart, first: p.Offsets.LogStart, end: p.Offsets.LogStart, epoch: ident.NoLeaderEpoch, since: e.run.world.Now()}
 		if before != nil {
 			if p.Offsets.End < before.durable && before.start < before.durable && !apart(p.Topic) { // below the log start nothing has to be there
 				e.run.fail("recovery keeps what was synced", "%s: %s ends at %d after its restart, and was synced up to %d before", h, p, p.Offsets.End, before.durable)
 				return
 			}
-			m.durable = before.durable
+			m.durable, m.first = before.durable, min(m.first, before.first)
 		}
 		g.mirrors[h] = m
 	}
@@ -202,6 +221,9 @@ func (m *mirror) of(h *host, p *broker.PartitionState) bool {
 
 // begin takes in where the log begins: what is below is deleted.
 func (m *mirror) begin(start ident.Offset) {
+	if start > m.end {
+		m.first = start
+	}
 	if start > m.start {
 		m.batches = slices.DeleteFunc(m.batches, func(b broker.Batch) bool { return b.Last < start })
 		m.start = start
@@ -401,9 +423,12 @@ func (e *ensemble) agree(h *host, g *ghostLog, m *mirror) {
 	}
 	if m.high > g.high {
 		for _, o := range g.mirrors {
-			if o.unseen || o.parted && m.high <= o.end {
-				return // it may be the leader, or have been, who has told of it
+			if o.unseen {
+				return // it may be the leader who has told of it
 			}
+		}
+		if g.parting(m.high) {
+			return
 		}
 		e.run.fail("a follower's high watermark is a leader's", "%s: that of %s is %d, no leader had more than %d", h, g, m.high, g.high)
 		return

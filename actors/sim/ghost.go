@@ -191,7 +191,11 @@ func (g *ghost) synced(t *ghostTopic, cachedSent int) {
 
 // claim notes that a batch is at base, and finds contradictions.
 func (p *ghostPartition) claim(r *run, b *batch, base ident.Offset, how string) {
-	if before, known := p.bases[b]; known && before != base && b.idempotent {
+	switch before, known := p.bases[b]; {
+	case !known || before == base || !b.idempotent:
+	case r.ensemble.strange(p.topic.id, p.number, before):
+		r.counted("taken again by a leader that never had it")
+	default:
 		r.fail("no duplicates", "batch %d of producer %d sequence %d is %s at offset %d of %s-%d, and was at %d before", b.id, b.pid, b.sequence, how, base, p.topic.name, p.number, before)
 		return
 	}

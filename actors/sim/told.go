@@ -48,6 +48,16 @@ func (g *ghostLog) blurred(since ident.Instant) bool {
 	return since <= g.unseenAt
 }
 
+// parting tells that a leader may have committed up to an offset in the turn in which it stopped.
+func (g *ghostLog) parting(high ident.Offset) bool {
+	for _, m := range g.mirrors {
+		if m.parted && high <= m.end {
+			return true
+		}
+	}
+	return false
+}
+
 // told holds the end that a broker tells a client, who asked for it at an instant, against what is committed, and against what clients were told before: whoever
 // answers, a leader has committed it; the leader of an epoch does not take back what it has told in that; and one that is asked for the end (latest) knows, or
 // says that it does not know yet, what any leader before has told. The high watermark that comes with records may fall behind that after an election, as in Kafka.
@@ -59,7 +69,7 @@ func (e *ensemble) told(h *host, d *reader, sent ident.Instant, high ident.Offse
 	if g == nil {
 		return
 	}
-	if high > g.top && !g.blurred(sent) {
+	if high > g.top && !g.blurred(sent) && !g.parting(high) {
 		e.run.fail("what is told is committed", "%s tells that %s ends at %d, and no leader has committed more than %d", h, g, high, g.top)
 		return
 	}
