@@ -16,6 +16,7 @@ import (
 type producer struct {
 	*client
 	topics    []*ghostTopic
+	named     map[string]*ghostTopic // the topic that each name was last
 	lanes     []*lane
 	pid       int64 // -1: none yet
 	epoch     int16
@@ -40,7 +41,9 @@ type lane struct {
 	newest   *batch // the last that was made
 }
 
-func newProducer(c *client) *producer { return &producer{client: c, pid: -1} }
+func newProducer(c *client) *producer {
+	return &producer{client: c, named: make(map[string]*ghostTopic), pid: -1}
+}
 
 func (p *producer) begin() {}
 
@@ -81,6 +84,7 @@ func (p *producer) look() {
 			l.gone = true
 		}
 		for _, t := range p.topics {
+			p.means(t)
 			for n := range t.partitions {
 				p.laneOf(t, int32(n)).gone = false
 			}
@@ -100,6 +104,16 @@ func (p *producer) lineTo(l *lane) *client {
 	return p.reach(l.leader)
 }
 
+// means notes which topic a name is now. What was written by name for another one may still arrive, or has arrived in this one already: a broker that heard nothing
+// of its creation tells of the former one, and those who lead take the name for what it is. So the sequences of either must not come again.
+func (p *producer) means(t *ghostTopic) {
+	if before := p.named[t.name]; before != nil && before != t && p.pid >= 0 {
+		p.run.counted("a name has another topic")
+		p.reset()
+	}
+	p.named[t.name] = t
+}
+
 func (p *producer) laneOf(t *ghostTopic, number int32) *lane {
 	for _, l := range p.lanes {
 		if l.topic == t && l.number == number {
@@ -108,9 +122,7 @@ func (p *producer) laneOf(t *ghostTopic, number int32) *lane {
 	}
 	for _, l := range p.lanes {
 		if l.topic.name == t.name && p.pid >= 0 {
-			// The name is another topic's now. What was written by name for the former one may still arrive, so its
-			// sequences must not come again.
-			p.reset()
+			p.reset() // it has more partitions than it had
 			break
 		}
 	}
