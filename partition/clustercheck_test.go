@@ -297,20 +297,25 @@ func (c *cluster) checkProducers() {
 		next[b.ProducerID] = b.BaseSequence.Add(b.LastOffsetDelta + 1)
 	}
 	for _, x := range c.nodes {
-		last := map[ident.ProducerID]ident.Sequence{}
-		for i := range x.log {
-			if b := &x.log[i].info; b.ProducerID >= 0 {
-				last[b.ProducerID] = b.BaseSequence.Add(b.LastOffsetDelta)
-			}
+		c.checkRemembered(x, 0)
+	}
+}
+
+// checkRemembered holds what a broker remembers of producers against its log; written batches of an answer are there already.
+func (c *cluster) checkRemembered(x *node, written int) {
+	last := map[ident.ProducerID]ident.Sequence{}
+	for i := range x.log {
+		if b := &x.log[i].info; b.ProducerID >= 0 {
+			last[b.ProducerID] = b.BaseSequence.Add(b.LastOffsetDelta)
 		}
-		entries := x.m.SnapshotProducers(nil)
-		for i, p := range entries {
-			if i+1 < len(entries) && entries[i+1].ProducerID == p.ProducerID {
-				continue // of a batch before the last
-			}
-			if want, ok := last[p.ProducerID]; ok && p.LastSequence != want {
-				c.fail("broker %d remembers sequence %d of producer %d, its log has %d", x.id, p.LastSequence, p.ProducerID, want)
-			}
+	}
+	entries := x.m.SnapshotProducers(c.now, written, nil)
+	for i, p := range entries {
+		if i+1 < len(entries) && entries[i+1].ProducerID == p.ProducerID {
+			continue // of a batch before the last
+		}
+		if want, ok := last[p.ProducerID]; ok && p.LastSequence != want {
+			c.fail("broker %d remembers sequence %d of producer %d, its log has %d", x.id, p.LastSequence, p.ProducerID, want)
 		}
 	}
 }

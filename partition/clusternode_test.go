@@ -226,6 +226,9 @@ func (x *node) persist(w partition.Write) {
 			n = x.c.rand.IntN(n)
 		}
 		for i := range n {
+			if x.c.chance(10) { // a segment ends here
+				x.c.checkRemembered(x, i)
+			}
 			b := &x.answer.Batches[i]
 			x.put(batch{info: b.BatchInfo, base: b.Base, end: b.Base + ident.Offset(b.LastOffsetDelta) + 1, epoch: b.LeaderEpoch, content: x.contents[i]})
 		}

@@ -201,15 +201,26 @@ func (m *Machine) fit(c *Answered) bool {
 
 // write hands batches to the shell. Their outcome is stepped before anything else.
 func (m *Machine) write(batches []ReplicaBatch, out *Out) {
-	m.proposal.open, m.proposal.replicated = true, append(m.proposal.replicated[:0], batches...)
+	m.proposal.open, m.proposal.replicated, m.proposal.replayed = true, append(m.proposal.replicated[:0], batches...), 0
 	out.Persist = append(out.Persist, Write{Kind: WriteReplica, Offset: m.end, LeaderEpoch: m.leaderEpoch})
 }
 
 // replicatedKept bounds the memory that is kept for the batches of an answer.
 const replicatedKept = 64
 
+// replay takes the first n batches of a write into the producers' state, each once. They
+// are in the log, whatever becomes of the others.
+func (m *Machine) replay(now Now, n int) {
+	p := &m.proposal
+	for ; p.replayed < min(n, len(p.replicated)); p.replayed++ {
+		b := &p.replicated[p.replayed]
+		m.producers.Replay(b.Base, b.BatchInfo, now.Wall)
+	}
+}
+
 // replicated takes the first n written batches into the state.
 func (m *Machine) replicated(now Now, n int, out *Out) {
+	m.replay(now, n)
 	batches := m.proposal.replicated[:min(max(n, 0), len(m.proposal.replicated))]
 	if m.proposal.replicated = m.proposal.replicated[:0]; cap(m.proposal.replicated) > replicatedKept {
 		m.proposal.replicated = nil
@@ -219,7 +230,6 @@ func (m *Machine) replicated(now Now, n int, out *Out) {
 		// Where compaction has left a gap, the epoch begins at its lower end: so it takes in
 		// what another replica may still hold there of an epoch that was overruled.
 		m.epochs.assign(b.LeaderEpoch, m.end)
-		m.producers.Replay(b.Base, b.BatchInfo, now.Wall)
 		m.end = b.Base + ident.Offset(b.LastOffsetDelta) + 1
 	}
 	if m.producers.Len() > 0 {

@@ -20,7 +20,9 @@ type proposal struct {
 	deadline ident.Instant
 	result   appendResult
 
-	replicated []ReplicaBatch // of a follower, instead of all others
+	// Of a follower, instead of all others.
+	replicated []ReplicaBatch
+	replayed   int // of these, whose producers' state is up to date
 }
 
 // appendResult is what an acknowledgement will say.

@@ -299,8 +299,10 @@ func (m *Machine) Replication() Replication {
 }
 
 // SnapshotProducers appends the state of all producers as of the log end, for the
-// snapshot file that is named after that offset.
-func (m *Machine) SnapshotProducers(dst []record.ProducerEntry) []record.ProducerEntry {
+// snapshot file that is named after that offset. A segment may end in the midst of a
+// [WriteReplica]: written is how many of its batches are in the log.
+func (m *Machine) SnapshotProducers(now Now, written int, dst []record.ProducerEntry) []record.ProducerEntry {
+	m.replay(now, written)
 	return m.producers.Snapshot(dst)
 }
 

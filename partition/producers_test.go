@@ -66,7 +66,7 @@ func TestSnapshotRestoresWhatARestartNeeds(t *testing.T) {
 			})
 		}
 	}
-	got := s.m.SnapshotProducers(nil)
+	got := s.m.SnapshotProducers(partition.Now{}, 0, nil)
 	if !slices.Equal(got, want) {
 		t.Fatalf("snapshot\n %v, want\n %v", got, want)
 	}
@@ -79,6 +79,38 @@ func TestSnapshotRestoresWhatARestartNeeds(t *testing.T) {
 	p.Replay(42, partition.BatchInfo{ProducerID: 1, Bytes: 100}, 0)
 	if again := p.Snapshot(nil); !slices.Equal(again[:10], want[5:]) || again[10].ProducerID != 1 {
 		t.Errorf("the quietest producer was not the one to go: %v", again)
+	}
+}
+
+// TestASnapshotAmidAnAnswerHasWhatIsWritten: a segment of a follower ends between two batches of one answer. The snapshot is named after the end of the first, and
+// has to know that one; with the rest of the answer it is not taken in again.
+func TestASnapshotAmidAnAnswerHasWhatIsWritten(t *testing.T) {
+	entry := func(seq ident.Sequence, last ident.Offset) record.ProducerEntry {
+		return record.ProducerEntry{ProducerID: 7, LastSequence: seq, LastOffset: last, CoordinatorEpoch: -1, CurrentTxnFirstOffset: ident.NoOffset}
+	}
+	want := []record.ProducerEntry{entry(0, 0), entry(1, 1), entry(2, 2)}
+	for _, outcome := range []partition.Command{&partition.Appended{}, &partition.AppendFailed{Code: wire.KafkaStorageError, Written: 2}} {
+		m := partition.New(partition.Options{Broker: 1, Log: partition.LogState{Generation: 1}, Config: testConfig})
+		var out partition.Out
+		now := partition.Now{Mono: 1, Wall: 1000}
+		m.Step(now, &partition.Become{Leader: 2, Replicas: []partition.Replica{{Broker: 1}, {Broker: 2}}, ISR: []ident.BrokerID{1, 2}}, &out)
+		answer := &partition.Answered{Generation: 1}
+		for i := range 3 {
+			answer.Batches = append(answer.Batches, partition.ReplicaBatch{Base: ident.Offset(i), BatchInfo: partition.BatchInfo{Bytes: 100, ProducerID: 7, BaseSequence: ident.Sequence(i)}})
+		}
+		m.Step(now, answer, &out)
+		for written := range 3 {
+			if got := m.SnapshotProducers(now, written, nil); !slices.Equal(got, want[:written]) {
+				t.Errorf("with %d batches written: %v, want %v", written, got, want[:written])
+			}
+		}
+		m.Step(now, outcome, &out)
+		if end := m.Offsets().End; !slices.Equal(m.SnapshotProducers(now, 3, nil), want[:end]) {
+			t.Errorf("after %T: %v, the log ends at %d", outcome, m.SnapshotProducers(now, 3, nil), end)
+		}
+		if err := m.Check(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
