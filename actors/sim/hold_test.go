@@ -44,6 +44,13 @@ func (h *holding) bear() {
 	h.wait()
 }
 
+// silence lets so much time pass that no member of before is in the group any more.
+func (h *holding) silence() {
+	if err := h.run.world.RunFor(2 * time.Minute); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
 // member is one that was heard of just now.
 func (h *holding) member(name string, modern bool) *member {
 	return &member{
@@ -61,19 +68,24 @@ func (h *holding) told(m *member, t *ghostTopic) {
 	h.wait()
 }
 
-// synced has a classic member be told of what it reads by the answer to a Sync.
-func (h *holding) synced(m *member) {
-	h.t.Helper()
+// dealt has a classic member be told of partitions of the topic by the answer to a Sync.
+func (h *holding) dealt(m *member, partitions ...int32) {
 	told := kmsg.NewConsumerMemberAssignment()
 	topic := kmsg.NewConsumerMemberAssignmentTopic()
-	topic.Topic, topic.Partitions = "t", []int32{0}
+	topic.Topic, topic.Partitions = "t", partitions
 	told.Topics = append(told.Topics, topic)
 	sent := h.run.world.Now()
 	h.wait()
-	if m.assigned(told.AppendTo(nil), sent); len(m.parts) != 1 {
+	m.assigned(told.AppendTo(nil), sent)
+	h.wait()
+}
+
+// synced has a classic member be told of what it reads.
+func (h *holding) synced(m *member) {
+	h.t.Helper()
+	if h.dealt(m, 0); len(m.parts) != 1 {
 		h.t.Fatalf("%d partitions are read", len(m.parts))
 	}
-	h.wait()
 }
 
 // sees has a member read metadata.
@@ -129,6 +141,30 @@ func TestTwoThatReadTheSamePartitionAreFound(t *testing.T) {
 			h.told(h.member("b", true), h.anew)
 			h.sees(a, h.anew)
 		}, false},
+		"by name, while one that the group knows follows the name": {func(h *holding) {
+			a := h.member("a", false)
+			h.told(a, h.old)
+			h.bear()
+			h.told(h.member("b", false), h.anew)
+			h.sees(a, h.anew)
+		}, true},
+		"by name, while one that was given up follows the name": {func(h *holding) {
+			a := h.member("a", false)
+			h.told(a, h.old)
+			h.bear()
+			h.silence()
+			h.told(h.member("b", false), h.anew)
+			h.sees(a, h.anew)
+		}, false},
+		"by name, before one that was given up follows the name, and is told it again": {func(h *holding) {
+			a := h.member("a", false)
+			h.told(a, h.old)
+			h.bear()
+			h.silence()
+			h.sees(a, h.anew)
+			h.told(h.member("b", false), h.anew)
+			h.told(a, h.anew)
+		}, true},
 		"by a name that nobody knew when it was told": {func(h *holding) {
 			a, sent := h.member("a", false), h.run.world.Now()
 			h.bear()
@@ -160,6 +196,31 @@ func TestTwoThatReadTheSamePartitionAreFound(t *testing.T) {
 		c.play(h)
 		if found := h.run.violation != nil; found != c.found {
 			t.Errorf("%s: found: %v, %v", name, found, h.run.violation)
+		}
+	}
+}
+
+// A topic may have grown when a member of a classic group is told of it, and the member may know that later, or lose it before.
+func TestAMemberReadsWhatItWasToldOnceItHasSeenIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		then func(h *holding, m *member)
+		read int
+	}{
+		"it sees that the topic has grown":       {func(*holding, *member) {}, 2},
+		"it sees that when it is no member":      {func(_ *holding, m *member) { m.forget() }, 0},
+		"it was told something else before that": {func(h *holding, m *member) { h.dealt(m, 0) }, 1},
+	} {
+		h := newHolding(t)
+		m := h.member("a", false)
+		h.old.partition(0)
+		m.topics = []*ghostTopic{h.old}
+		if h.dealt(m, 0, 1); len(m.parts) != 1 {
+			t.Fatalf("%s: %d partitions are read of a topic that has one", name, len(m.parts))
+		}
+		c.then(h, m)
+		h.old.partition(1)
+		if h.sees(m, h.old); len(m.parts) != c.read {
+			t.Errorf("%s: %d partitions are read, want %d", name, len(m.parts), c.read)
 		}
 	}
 }

@@ -47,6 +47,7 @@ type member struct {
 	crew    []kmsg.JoinGroupResponseMember         // of the leader
 	wanted  []string                               // topics that the crew subscribes to
 	shares  []kmsg.SyncGroupRequestGroupAssignment // that it deals in this generation; nil: not yet
+	unseen  []told                                 // classic: what it was told to read, and has not seen in the metadata yet
 	layout  string                                 // of these, as the leader has assigned them
 	full    bool                                   // modern: say everything, the coordinator may not know it
 	reports bool                                   // say what is read
@@ -301,26 +302,6 @@ func (m *member) look() {
 	})
 }
 
-// follow lets a classic member read the topic that has the name of the one it read: it is assigned names, and had the partition from metadata that were old.
-func (m *member) follow(sent ident.Instant) {
-	if m.modern {
-		return // it is assigned ids
-	}
-	successor := func(p *part) *ghostTopic {
-		i := slices.IndexFunc(m.topics, func(t *ghostTopic) bool { return t.name == p.topic.name })
-		if i < 0 || m.topics[i] == p.topic || int(p.number) >= len(m.topics[i].partitions) {
-			return nil
-		}
-		return m.topics[i]
-	}
-	old := slices.DeleteFunc(slices.Clone(m.parts), func(p *part) bool { return successor(p) == nil })
-	m.release(func(p *part) bool { return successor(p) != nil })
-	for _, p := range old {
-		m.take(successor(p), p.number, sent, p.hold.began)
-		m.run.counted("member follows a name to another topic")
-	}
-}
-
 // take begins to read a partition that it was told to, or that has the name of one.
 func (m *member) take(t *ghostTopic, number int32, sent, began ident.Instant) {
 	m.ghost.modern = m.ghost.modern || m.modern
@@ -348,7 +329,7 @@ func (m *member) release(which func(*part) bool) {
 // forget begins anew: it is no member, or does not know. It keeps its id.
 func (m *member) forget() {
 	m.release(func(*part) bool { return true })
-	m.epoch, m.since, m.joins, m.syncs, m.leads, m.deals, m.crew, m.confirmed, m.reports = 0, 0, false, false, false, false, nil, 0, false
+	m.epoch, m.since, m.joins, m.syncs, m.leads, m.deals, m.crew, m.unseen, m.confirmed, m.reports = 0, 0, false, false, false, false, nil, nil, 0, false
 	m.full = true
 }
 

@@ -51,6 +51,7 @@ func (m *member) join() {
 	p.Name, p.Metadata = m.assignor(), wants.AppendTo(nil)
 	req.Protocols = append(req.Protocols, p)
 	lives := m.lives
+	m.unseen = nil // it does not say that it has them, so that somebody else may get them
 	m.request(req, func(resp kmsg.Response) {
 		r := resp.(*kmsg.JoinGroupResponse)
 		if m.lives != lives || m.away {
@@ -102,7 +103,7 @@ func (m *member) assigned(b []byte, sent ident.Instant) {
 		m.run.fail("assignments are what the leader dealt", "%s: %v", m.name, err)
 		return
 	}
-	m.since = m.epoch
+	m.since, m.unseen = m.epoch, nil
 	m.giveUp(&a)
 	for _, at := range a.Topics {
 		i := slices.IndexFunc(m.topics, func(t *ghostTopic) bool { return t.name == at.Topic })
@@ -113,14 +114,65 @@ func (m *member) assigned(b []byte, sent ident.Instant) {
 		}
 		for _, n := range at.Partitions {
 			has := slices.IndexFunc(m.parts, func(p *part) bool { return p.topic == m.topics[i] && p.number == n })
-			switch known := int(n) < len(m.topics[i].partitions); { // else the leader's topic is one that is gone
+			switch {
 			case has >= 0:
 				m.parts[has].hold.began = sent // it is told the name anew
-			case known:
+			case int(n) < len(m.topics[i].partitions):
 				m.take(m.topics[i], n, sent, sent)
+			default: // the topic has grown, and whose metadata are older does not know it; or the leader's topic is one that is gone
+				m.unseen = append(m.unseen, told{at.Topic, n, sent})
 			}
 		}
 	}
+}
+
+// told is a partition that a classic member was told to read by the answer to a request.
+type told struct {
+	topic  string
+	number int32
+	sent   ident.Instant
+}
+
+// follow lets a classic member read the topic that has the name of the one it read: it is assigned names, and had the partition from metadata that were old. It
+// begins to read what it was told and had not seen, too.
+func (m *member) follow(sent ident.Instant) {
+	if m.modern {
+		return // it is assigned ids
+	}
+	named := func(topic string, number int32) *ghostTopic {
+		i := slices.IndexFunc(m.topics, func(t *ghostTopic) bool { return t.name == topic })
+		if i < 0 || int(number) >= len(m.topics[i].partitions) {
+			return nil
+		}
+		return m.topics[i]
+	}
+	moved := func(p *part) bool {
+		t := named(p.topic.name, p.number)
+		return t != nil && t != p.topic
+	}
+	old := slices.DeleteFunc(slices.Clone(m.parts), func(p *part) bool { return !moved(p) })
+	m.release(moved)
+	for _, p := range old {
+		m.claim(named(p.topic.name, p.number), p.number, sent, p.hold.began)
+		m.run.counted("member follows a name to another topic")
+	}
+	m.unseen = slices.DeleteFunc(m.unseen, func(u told) bool {
+		t := named(u.topic, u.number)
+		if t != nil {
+			m.claim(t, u.number, sent, u.sent)
+			m.run.counted("member reads what it had not seen when it was told")
+		}
+		return t != nil
+	})
+}
+
+// claim begins to read a partition that has the name of one that the member was told to read. One that the coordinator may have given up since, as after a
+// silence, still believes what it was told then: it reads beside who was told later until its next heartbeat, and its commits are refused.
+func (m *member) claim(t *ghostTopic, number int32, sent, began ident.Instant) {
+	if !m.vouched() {
+		sent = began
+	}
+	m.take(t, number, sent, began)
 }
 
 // deal gives each member its share of the topics that it subscribes to.
