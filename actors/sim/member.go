@@ -95,9 +95,18 @@ func (m *member) connected() {
 			return
 		}
 		m.act()
-		m.after(m.pause(), again)
+		m.after(m.turn(), again)
 	}
 	again()
+}
+
+// turn is how long the member does nothing. An answer brings records of one segment, which may hold a few milliseconds' worth, and a turn that goes to a heartbeat
+// reads nothing: who is to come to an end takes shorter ones, or it would not read in time what others wrote while it was away.
+func (m *member) turn() time.Duration {
+	if m.finishing {
+		return m.pause() / 4
+	}
+	return m.pause()
 }
 
 func (m *member) lost()   { m.full = true }
