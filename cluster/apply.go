@@ -202,9 +202,9 @@ func (a *applier) changePartition(rec *PartitionChangeRecord) error {
 	if rec.Number < 0 || int(rec.Number) >= len(t.Partitions) {
 		return fmt.Errorf("no partition %d in topic %q", rec.Number, t.Name)
 	}
-	p := *t.Partitions[rec.Number]
-	before := p.MinISR
-	if rec.change(&p); rec.Leader != LeaderUnchanged || p.MinISR < before {
+	before := t.Partitions[rec.Number]
+	p := *before
+	if rec.change(&p); rec.Leader != LeaderUnchanged || p.MinISR < before.MinISR || p.lacks(before) {
 		p.led = a.to.index // a leader that may commit with fewer has to hear of that, too
 	}
 	if err := p.check(); err != nil {

@@ -45,9 +45,10 @@
 //   - Whole: a replica that lost nothing of what it had reported. One that is not leaves ISR and ELR in the batch that registers its broker. One that is not
 //     known to be, unverified, stays in them and cannot be elected until Verified. A broker sends that for every partition whose record names it.
 //   - Last known set: ISR ∪ ELR of the time when the partition last had a leader that led, LastKnownELR in the record. Whoever is elected adds its own and keeps
-//     those of before, until it proposes something, or a heartbeat says that its broker has heard of it: it may be dead already. A lowered MinISR that
-//     ends an ELR adds that, until the leader has heard of it likewise. When nobody whole is left, all of them must be back and have reported (last batch
-//     epoch, log end); the farthest leads, and the record says that something may be lost.
+//     those of before, until it proposes something, or a heartbeat says that its broker has heard of it: it may be dead already. Whoever is put out of ISR and
+//     ELR under a leader that stays is in it, until the leader has heard of that likewise: by a lowered MinISR, by being fenced while the ISR commits without
+//     it, by a proposal. When nobody whole is left, all of them must be back and have reported (last batch epoch, log end); the farthest leads, and the
+//     record says that something may be lost.
 //   - Proposal: an ISR that a leader wants. It counts from then on for the high watermark and ends with a record of a higher partition epoch; one that is
 //     refused for what it asks gets such a record without a change.
 //   - Damaged, offline: marks of a replica whose broker lives (MarkReplicas). A damaged one cannot read all it has, and leads only where nobody else can: one

@@ -89,7 +89,8 @@ func (c *Controller) changeOneISR(from ident.BrokerID, want *ISRChange) (ISRResu
 		result.Epoch++
 		return result, &PartitionChangeRecord{Topic: t.ID, Number: want.Partition, Leader: LeaderUnchanged}
 	}
-	to := settle(p, situation{led: c.led, rules: c.rules(c.next, t.Name), live: c.next.live(), gone: ident.NoBroker}, func(to *Partition) { to.propose(want.ISR) })
+	heard := func(*Partition) bool { return true } // it names the epoch of the partition's newest record
+	to := settle(p, situation{led: heard, rules: c.rules(c.next, t.Name), live: c.next.live(), gone: ident.NoBroker}, func(to *Partition) { to.propose(want.ISR) })
 	rec, _ := changeOf(p, &to) // even one without a change ends the proposal
 	rec.Topic, rec.Number = t.ID, want.Partition
 	if result.ISR, result.Leader = to.ISR, to.Leader; risen(p, &to) {

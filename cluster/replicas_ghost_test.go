@@ -64,12 +64,12 @@ func (s *stage) holds(b ident.BrokerID, i int) bool {
 // service is what a leader that really came to lead could commit with.
 type service struct {
 	epoch ident.LeaderEpoch
-	by    []ident.BrokerID // ISR ∪ ELR of the newest record under which it led; nil: nobody ever did
+	by    []ident.BrokerID // ISR ∪ ELR of the newest record that it is known to have heard, and of all behind it; nil: nobody ever led
 }
 
 // serves notes that a leader has heard that it leads.
 func (s *stage) serves(part *Partition, i int) {
-	if v := &s.served[i]; v.by == nil || part.LeaderEpoch > v.epoch {
+	if v := &s.served[i]; v.by == nil || part.LeaderEpoch >= v.epoch {
 		*v = service{part.LeaderEpoch, append(slices.Clone(part.ISR), part.ELR...)}
 	}
 	s.stillServes(s.partition(s.newest(), i), i)
@@ -91,10 +91,14 @@ func (s *stage) heard(p *puppet) {
 	}
 }
 
-// stillServes takes in another record under which the same leader leads.
+// stillServes takes in another record under which the same leader leads. Until it has heard of it, it commits nothing that those lack who could take its place before.
 func (s *stage) stillServes(part *Partition, i int) {
 	if v := &s.served[i]; v.by != nil && part.LeaderEpoch == v.epoch && part.Leader != ident.NoBroker {
-		v.by = append(slices.Clone(part.ISR), part.ELR...)
+		for _, b := range slices.Concat(part.ISR, part.ELR) {
+			if !slices.Contains(v.by, b) {
+				v.by = append(v.by, b)
+			}
+		}
 	}
 }
 

@@ -26,8 +26,9 @@ type situation struct {
 // settle decides what becomes of one partition. It is a pure function, after KIP-966 and with its own answer to replicas that lost records:
 //
 //   - Who leaves an ISR which then is smaller than MinISR goes to the ELR, because nothing was committed without it. Who is not whole goes nowhere.
-//   - An ISR of MinISR members commits without the ELR, so that ends. So does every lowering of MinISR while somebody is in the ISR, in the same record; who was
-//     in it is compared, should the leader turn out to have lost what it had, until that has heard that it may commit alone.
+//   - An ISR of MinISR members commits without the ELR, so that ends. So does every lowering of MinISR while somebody is in the ISR, in the same record.
+//   - Who is out of both sets under a leader that stays is compared, should the leader turn out to have lost what it had, until that has heard that it may commit
+//     without it. It may have been dead before: when a rack loses its power, the one member that kept what it had may be taken for the one that is gone.
 //   - A leader comes from the ISR, else from the ELR. Replicas that are not verified, or offline, stay in their sets and wait.
 //   - A damaged replica leads where no sound one of ISR or ELR can, and no longer: it may answer for a batch that another has.
 //   - A full replica, which can append nothing, leads where no other of the ISR can, and no longer. As a follower it would hold up acks=all: it leaves the ISR
@@ -51,9 +52,6 @@ func settle(p *Partition, s situation, prepare func(*Partition)) Partition {
 		to.finish()
 	}
 	to.MinISR = int32(min(s.rules.minISR, to.assigned()))
-	if to.MinISR < p.MinISR && len(to.ELR) > 0 && to.Leader != ident.NoBroker {
-		to.LastKnownELR = to.known(p, s.led) // as long as the leader has not heard of it, it has committed nothing that they lack
-	}
 	if len(to.ISR) > 0 && (to.commits() || to.MinISR < p.MinISR) {
 		to.ELR = nil
 	}
@@ -67,6 +65,9 @@ func settle(p *Partition, s situation, prepare func(*Partition)) Partition {
 		to.elect(s)
 	}
 	to.excuse()
+	if to.Leader != ident.NoBroker && to.Leader == p.Leader && to.lacks(p) {
+		to.LastKnownELR = to.known(p, s.led)
+	}
 	to.question()
 	if to.complete(s) { // an election was what it needed
 		return settle(&to, situation{rules: s.rules, live: s.live, led: s.led, gone: ident.NoBroker}, nil)
@@ -101,6 +102,14 @@ func (p *Partition) known(before *Partition, led func(*Partition) bool) []ident.
 		}
 	}
 	return slices.DeleteFunc(all, func(b ident.BrokerID) bool { return !p.HasReplica(b) })
+}
+
+// lacks tells whether somebody who holds a replica was in the ISR or the ELR of another state, and is in neither now. As long as the leader has not heard of that,
+// it has committed nothing that this one lacks.
+func (p *Partition) lacks(before *Partition) bool {
+	return slices.ContainsFunc(slices.Concat(before.ISR, before.ELR), func(b ident.BrokerID) bool {
+		return p.HasReplica(b) && !slices.Contains(p.ISR, b) && !slices.Contains(p.ELR, b)
+	})
 }
 
 // question asks those for a report on whom an election waits that compares reports. Who has been back since before it came to that, or is back as whole as it

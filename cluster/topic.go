@@ -44,7 +44,7 @@ type Partition struct {
 	Directories  []ident.DirectoryID  // where each replica is kept, in the order of Replicas; zero: not told yet
 	ISR          []ident.BrokerID     // ⊆ Replicas
 	ELR          []ident.BrokerID     // ⊆ Replicas \ ISR (KIP-966)
-	LastKnownELR []ident.BrokerID     // who was in ISR ∪ ELR when the partition last had a leader that led; empty when the present one has shown that it does, by a proposal (Controller.led: or by a heartbeat)
+	LastKnownELR []ident.BrokerID     // who was in ISR ∪ ELR when the partition last had a leader that led; empty when the present one has shown that it does, by a proposal (Controller.led: or by a heartbeat), and nobody was put out of both since
 	Adding       []ident.BrokerID     // ⊆ Replicas, on their way into the ISR; until then they count for nothing
 	Removing     []ident.BrokerID     // ⊆ Replicas, being reassigned away
 	Leader       ident.BrokerID       // ∈ ISR, or ident.NoBroker
@@ -57,7 +57,7 @@ type Partition struct {
 	Election     Election             // how the newest leader was chosen
 	Offline      []ident.BrokerID     // ⊆ Replicas \ ISR: out of service, as their broker says, which lives; they cannot be elected
 	Damaged      []ident.BrokerID     // ⊆ Replicas: not all their batches can be read; they lead where nobody else can
-	led          uint64               // index of the record that chose Leader or lowered MinISR last, or of a later snapshot; no part of a record
+	led          uint64               // index of the record that chose Leader, lowered MinISR or took somebody out of ISR and ELR last, or of a later snapshot; no part of a record
 	Full         []ident.BrokerID     // ⊆ Replicas: nothing can be appended to them; they lead where nobody else can, and are in the ISR where it needs them
 }
 
