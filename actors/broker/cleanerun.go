@@ -10,7 +10,7 @@ import (
 // look tells the cleaner how dirty the log is. When that is not in memory, the log is lent to the pool, which looks first.
 func (p *partitionActor) look(t *runtime.Turn, m *cleanLook) {
 	switch {
-	case p.machine == nil || p.file == nil || p.cleaning != nil:
+	case p.machine == nil || p.file == nil || p.cleaning != nil || p.copying.holds(p.now.Mono):
 		_ = t.Send(m.cleaner, &cleanFound{replica: p.replica}) // a cleaner that has stopped does not count
 	case p.cleanWaits():
 		p.lendForClean(t, &found{look: m})
@@ -91,6 +91,7 @@ func (p *partitionActor) cleanNow(t *runtime.Turn, j *cleanJob) {
 		e.stats, e.took = p.file.EndClean(j.run), p.now.Mono-j.began
 	}
 	p.cleaning = nil
+	p.copying.cleaned()
 	if believed && errors.Is(j.err, store.ErrDamaged) {
 		p.condemn(t, j.run.Unsound())
 	}

@@ -65,6 +65,7 @@ type partitionActor struct {
 	confessing bool            // the controller took it for whole, and has not heard yet that it is not
 	unready    bool            // clients, and Root at the start, wait until this replica is as durable as it was found
 	cleaning   *store.CleanRun // under way; nil: none
+	copying    copying         // of the log by followers
 	retention  *runtime.Timer
 	reopen     *runtime.Timer // tries again to open the log
 	removing   bool           // what is there of a log that was not opened is being removed

@@ -89,8 +89,11 @@ func (a *rangeAsk) take(p *partitionActor, t *runtime.Turn) {
 	}
 	o := p.machine.Offsets()
 	a.high, a.start, a.clean = o.HighWatermark, o.LogStart, p.cleanBelow()
-	if q.Ticket == 0 {
+	switch {
+	case q.Ticket == 0:
 		q.To = o.End
+	case !a.digest:
+		p.copying.asked(p.now.Mono)
 	}
 	if q.From < o.LogStart || q.To > o.End || q.From >= q.To {
 		a.refuse(wire.OffsetOutOfRange)

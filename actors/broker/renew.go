@@ -2,9 +2,11 @@ package broker
 
 import (
 	"encoding/binary"
+	"time"
 
 	"github.com/troupe-broker/troupe/actors/runtime"
 	"github.com/troupe-broker/troupe/store"
+	"github.com/troupe-broker/troupe/wire/ident"
 )
 
 // A compacted log whose damage cannot be mended by itself gets all of its compacted part from the leader (store, renew.go). Putting it in its place waits for the
@@ -79,3 +81,32 @@ func (p *partitionActor) wasRenewed(t *runtime.Turn, m *logRenewed) {
 	p.shareLate(t)
 	p.takeWaiting(t)
 }
+
+// copying keeps the cleaner from a leader's log that a follower copies: each compaction makes the copy begin again, and one of a large log would never end. The
+// asks are what there is to go by.
+type copying struct {
+	first, last ident.Instant // ask of those that came one after the other; 0: none
+}
+
+const (
+	// copyPause is how long after an ask a copy counts as given up.
+	copyPause = ident.Instant(4 * repairAnswer)
+	// copyHoldMax is how long a copy holds the cleaner up in all. The log is compacted once then, which the next one has to outrun.
+	copyHoldMax = ident.Instant(30 * time.Minute)
+)
+
+// asked notes an ask.
+func (c *copying) asked(now ident.Instant) {
+	if !c.underWay(now) {
+		c.first = now
+	}
+	c.last = now
+}
+
+func (c *copying) underWay(now ident.Instant) bool { return c.last != 0 && now < c.last+copyPause }
+
+// holds tells whether the log is to stay as it is.
+func (c *copying) holds(now ident.Instant) bool { return c.underWay(now) && now < c.first+copyHoldMax }
+
+// cleaned notes that the log was compacted all the same: the copy begins again.
+func (c *copying) cleaned() { c.first = c.last }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -49,6 +50,64 @@ func keysIn(t *testing.T, dir string) (map[string]string, bool) {
 		}
 	}
 	return last, true
+}
+
+// TestALeaderIsNotCompactedWhileItIsCopied: a follower whose compacted part is damaged gets all of it from a leader that is written to, and would be compacted, all the time.
+func TestALeaderIsNotCompactedWhileItIsCopied(t *testing.T) {
+	t.Parallel()
+	c := startColdReplicas(t, patient, "log.cleaner.backoff.ms=1", "log.scrub.interval.ms=200", "log.scrub.max.bytes.per.second=1000000000")
+	configs := map[string]*string{}
+	for k, v := range map[string]string{
+		"cleanup.policy": "compact", "segment.bytes": "1048576", "min.cleanable.dirty.ratio": "0.001", "delete.retention.ms": "0",
+	} {
+		configs[k] = &v
+	}
+	c.create("t", 1, configs)
+	c.whole("t")
+	client := c.client(kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.DefaultProduceTopic("t"), kgo.ProducerBatchMaxBytes(900_000))
+	produce := func(key string) {
+		r := &kgo.Record{Key: []byte(key), Value: []byte("v " + strings.Repeat("x", 500_000))}
+		if err := client.ProduceSync(within(t, 30*time.Second), r).FirstErr(); err != nil {
+			t.Error(err)
+		}
+	}
+	const keys = 60
+	for i := range keys {
+		produce(fmt.Sprintf("k%d", i))
+	}
+	bad := (c.leader("t", 0) + 1) % 3
+	dir := filepath.Join(c.dirs[bad], "t-0")
+	segment := filepath.Join(dir, "00000000000000000000.log")
+	over, written := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(written)
+		for {
+			select {
+			case <-over:
+				return
+			default:
+				produce("again")
+			}
+		}
+	}()
+	stop := sync.OnceFunc(func() { close(over); <-written })
+	defer stop()
+	flip(t, segment, 50)
+	awaitFact(t, "the damage to be found", func() bool {
+		_, err := os.Stat(filepath.Join(dir, "damaged-offsets"))
+		return err == nil
+	})
+	awaitFact(t, "the damage to be mended", func() bool {
+		_, err := os.Stat(filepath.Join(dir, "damaged-offsets"))
+		return errors.Is(err, os.ErrNotExist)
+	})
+	stop()
+	c.whole("t")
+	last, sound := map[string]string(nil), false
+	awaitFact(t, "the files to be quiet", func() bool { last, sound = keysIn(t, dir); return sound })
+	if len(last) != keys+1 {
+		t.Errorf("the replica has %d keys, %d were written", len(last), keys+1)
+	}
 }
 
 // Replicas are compacted each for itself. A bit of one that turns costs it all of its compacted part, and no deleted key comes back.
