@@ -137,6 +137,7 @@ func (p *partitionActor) close(t *runtime.Turn, m *closePartition) {
 	if p.confessing {
 		done = func(err error) { m.done(errors.Join(err, errUnheard)) }
 	}
+	p.shared.inspection.close(p)
 	// The machine refuses everything from now on, and still knows the producers for the last snapshot.
 	p.closing = &closeLog{replica: p.replica, file: p.file, done: done}
 	p.file = nil

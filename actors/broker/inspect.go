@@ -19,6 +19,7 @@ type Inspection struct {
 	hosted     map[*partitionActor]int
 	replicas   int               // that were hosted so far
 	turned     []*partitionActor // had a turn since the last Check
+	closed     []PartitionState  // see Closed
 	decided    bool              // so had the controller
 
 	coordinators []*coordinatorActor // alive, in the order of their start
@@ -67,6 +68,12 @@ func (i *Inspection) remove(p *partitionActor) {
 func (i *Inspection) turn(p *partitionActor) {
 	if i != nil && !slices.Contains(i.turned, p) {
 		i.turned = append(i.turned, p)
+	}
+}
+
+func (i *Inspection) close(p *partitionActor) {
+	if i != nil {
+		i.closed = append(i.closed, i.state(p))
 	}
 }
 
@@ -136,6 +143,9 @@ func (i *Inspection) Turned() []PartitionState {
 	}
 	return out
 }
+
+// Closed lists the replicas whose logs are closed since the broker stops, as they were then: the turn that closes a log may have done more with it before.
+func (i *Inspection) Closed() []PartitionState { return i.closed }
 
 func (i *Inspection) state(p *partitionActor) PartitionState {
 	s := PartitionState{TopicPartition: p.replica.tp, ID: p.replica.id, Serving: p.machine != nil && p.file != nil, Lent: p.lent, Hosted: i.hosted[p]}

@@ -31,7 +31,8 @@ func (h *host) inspectDisk() {
 	if r.violation != nil {
 		return
 	}
-	partitions := h.inspection.Partitions()
+	inspection := h.inspection // of this life
+	partitions := inspection.Partitions()
 	stopped := false
 	h.stop(func(err error) {
 		if err != nil {
@@ -45,10 +46,17 @@ func (h *host) inspectDisk() {
 	}
 	lossy := r.ghost.lossy || h.lost
 	c := &checker{disk: h.disk.Cache(), noisy: h.noisy || lossy, lossy: lossy, late: h.id > 0}
+	closed := make(map[replica]broker.PartitionState)
+	for _, p := range inspection.Closed() {
+		closed[replica{p.ID, p.Partition}] = p
+	}
 	for _, p := range partitions {
 		if m := r.ensemble.seen(h, &p); m != nil {
 			p.Offsets.LogStart, p.Offsets.End = m.start, m.end // it took a while to hand over what it led
 		}
+		// Retention that waited for the disk, or an answer, may come first in the turn that closes the log, which nobody sees between.
+		last := closed[replica{p.ID, p.Partition}].Offsets
+		p.Offsets.LogStart, p.Offsets.End = max(p.Offsets.LogStart, last.LogStart), max(p.Offsets.End, last.End)
 		if err := c.partition(p); err != nil {
 			r.fail("the disk holds what the broker believed", "%s: %s-%d: %v", h, p.Topic, p.Partition, err)
 			return

@@ -75,7 +75,7 @@ func (e *ensemble) told(h *host, d *reader, sent ident.Instant, high ident.Offse
 	}
 	if m := g.mirrors[h]; g.reign.leader != h.id && m != nil && m.life == h.lives && m.since <= sent {
 		e.run.counted("a follower told its end")
-		if high > m.highest && !g.blurred(sent) && !(m.parted && high <= m.end) {
+		if high > m.highest && !g.blurred(sent) && (!m.parted || high > m.end) {
 			e.run.fail("a follower tells what it knows to be committed", "%s follows, and tells that %s ends at %d; its high watermark never was above %d", h, g, high, m.highest)
 			return
 		}
