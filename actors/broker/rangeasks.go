@@ -92,7 +92,7 @@ func (a *rangeAsk) take(p *partitionActor, t *runtime.Turn) {
 	switch {
 	case q.Ticket == 0:
 		q.To = o.End
-	case !a.digest:
+	case q.Copies:
 		p.copying.asked(p.now.Mono)
 	}
 	if q.From < o.LogStart || q.To > o.End || q.From >= q.To {

@@ -82,8 +82,8 @@ func (p *partitionActor) wasRenewed(t *runtime.Turn, m *logRenewed) {
 	p.takeWaiting(t)
 }
 
-// copying keeps the cleaner from a leader's log that a follower copies: each compaction makes the copy begin again, and one of a large log would never end. The
-// asks are what there is to go by.
+// copying keeps the cleaner from a leader's log that a follower copies (RangeAsk.Copies): each compaction makes the copy begin again, and one of a large log would
+// never end.
 type copying struct {
 	first, last ident.Instant // ask of those that came one after the other; 0: none
 }

@@ -242,7 +242,7 @@ func (p *partitionActor) askRange(t *runtime.Turn, run *repairRun) {
 	p.mending.asked++
 	run.ticket = p.mending.asked
 	p.shared.links.send(t, run.leader, peer.Data, &linkMessage{&peer.RangeAsk{
-		Topic: p.replica.id, Partition: p.replica.tp.Partition, LeaderEpoch: run.epoch, Ticket: run.ticket, From: want.From, To: want.To, BytesMax: repairBytes,
+		Topic: p.replica.id, Partition: p.replica.tp.Partition, LeaderEpoch: run.epoch, Ticket: run.ticket, From: want.From, To: want.To, BytesMax: repairBytes, Copies: run.repair.Renews(),
 	}})
 	p.mending.timer.Reset(repairAnswer) // if nothing comes
 }

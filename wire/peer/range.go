@@ -14,6 +14,7 @@ type RangeAsk struct {
 	Ticket      ident.Generation // of the answer
 	From, To    ident.Offset
 	BytesMax    int32 // of the answer; one batch may be more
+	Copies      bool  // many asks that have to meet the same log: the leader should not compact it for a while. Older builds do not know it
 }
 
 // Code implements Message.
@@ -24,10 +25,15 @@ func (m *RangeAsk) AppendTo(dst []byte) []byte { return m.appendAs(dst, CodeRang
 
 func (m *RangeAsk) appendAs(dst []byte, code Code) []byte {
 	at := len(dst)
-	dst = appendPlace(appendArray(begin(dst, code, 1), 7), m.Topic, m.Partition, m.LeaderEpoch, m.Ticket)
+	dst = appendPlace(appendArray(begin(dst, code, 1), 8), m.Topic, m.Partition, m.LeaderEpoch, m.Ticket)
 	dst = appendInt(dst, int64(m.From))
 	dst = appendInt(dst, int64(m.To))
-	return end(appendInt(dst, int64(m.BytesMax)), at, 0)
+	dst = appendInt(dst, int64(m.BytesMax))
+	copies := uint64(0)
+	if m.Copies {
+		copies = 1
+	}
+	return end(appendUint(dst, copies), at, 0)
 }
 
 // Decode implements Message.
@@ -36,7 +42,7 @@ func (m *RangeAsk) Decode(b Body) error {
 	outer := r.enter()
 	*m = RangeAsk{
 		Topic: r.mustID(), Partition: r.int32(), LeaderEpoch: ident.LeaderEpoch(r.int32()), Ticket: ident.Generation(r.uint64()),
-		From: ident.Offset(r.int64()), To: ident.Offset(r.int64()), BytesMax: r.int32(),
+		From: ident.Offset(r.int64()), To: ident.Offset(r.int64()), BytesMax: r.int32(), Copies: r.uint8() != 0,
 	}
 	r.leave(outer)
 	return b.done(&r)

@@ -53,7 +53,7 @@ func samples() []peer.Message {
 		&peer.Answer{Topic: topicB, Result: wire.FencedLeaderEpoch, From: 1 << 40, High: -1, Start: -1, DivergingEpoch: 4, DivergingEnd: 77},
 		&peer.Withdraw{Epoch: 4711, List: []peer.Withdrawn{{Topic: topicA, Partition: 3, LeaderEpoch: 9, Generation: 12}}},
 		&peer.Announcement{Body: []byte("found")},
-		&peer.RangeAsk{Topic: topicA, Partition: 3, LeaderEpoch: 9, Ticket: 1 << 40, From: 1_000, To: 1 << 33, BytesMax: 1 << 20},
+		&peer.RangeAsk{Topic: topicA, Partition: 3, LeaderEpoch: 9, Ticket: 1 << 40, From: 1_000, To: 1 << 33, BytesMax: 1 << 20, Copies: true},
 		&peer.RangeAnswer{Topic: topicA, Partition: 3, LeaderEpoch: 9, Ticket: 12, From: 1_000, Next: 1_100, High: 5_000, Payload: []byte("whole batches")},
 		&peer.RangeAnswer{Topic: topicB, Result: wire.CorruptMessage, From: 7, Next: 7, High: -1},
 		&peer.DigestAsk{Topic: topicA, Partition: 3, LeaderEpoch: 9, Ticket: 1 << 40, From: 1_000, To: 1 << 33, BytesMax: 1 << 20},
