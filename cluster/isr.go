@@ -52,9 +52,13 @@ type partitionKey struct {
 	number int32
 }
 
-// registered checks that a command comes from a broker's present run.
+// registered checks that a command comes from a broker's present run. A broker that hears that its run is over ends for good, so that a controller must not say so
+// that has only not heard of the run: one that stood still, and was succeeded meanwhile.
 func (c *Controller) registered(id ident.BrokerID, epoch ident.BrokerEpoch) *Error {
 	b, ok := c.next.Broker(id)
+	if ok && epoch > b.Epoch || !ok && epoch > ident.BrokerEpoch(c.next.index) {
+		return refuse(wire.NotController, "broker %d speaks of its registration with epoch %d, of which this controller has not heard; there may be another by now", id, epoch)
+	}
 	if !ok {
 		return refuse(wire.BrokerIDNotRegistered, "broker %d is not registered", id)
 	}

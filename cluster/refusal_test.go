@@ -208,3 +208,20 @@ func TestASecondProcessUnderAnotherBrokersIdIsRefusedWhileTheFirstLives(t *testi
 		t.Fatalf("the first process still counts: %+v", r)
 	}
 }
+
+// TestAControllerDoesNotEndARunThatItHasNotHeardOf: it stood still, and another one has registered the broker anew meanwhile.
+func TestAControllerDoesNotEndARunThatItHasNotHeardOf(t *testing.T) {
+	l := startLone(t, diskOf(loneGenesis(t)), Options{})
+	first := registration(2, 1, "")
+	epoch := l.ask(first, &first.Ask).Body.(*RegisterBrokerReply).Epoch
+	for _, id := range []ident.BrokerID{2, 3} {
+		later := &Heartbeat{Broker: id, Epoch: epoch + 100, Arrived: l.now.Mono}
+		if r := l.ask(later, &later.Ask); r.Err == nil || r.Err.Code != wire.NotController {
+			t.Errorf("broker %d, of a registration to come: %+v", id, r)
+		}
+	}
+	never := &Heartbeat{Broker: 3, Epoch: epoch, Arrived: l.now.Mono}
+	if r := l.ask(never, &never.Ask); r.Err == nil || r.Err.Code != wire.BrokerIDNotRegistered {
+		t.Errorf("a broker that is not there: %+v", r)
+	}
+}

@@ -47,11 +47,11 @@ func (c *Controller) succeed() {
 
 // heartbeat keeps a session alive, and fences or unfences as the broker asks.
 func (c *Controller) heartbeat(now Now, cmd *Heartbeat) decision {
-	if err := c.registered(cmd.Broker, cmd.Epoch); err != nil {
-		return refused(err)
-	}
 	if !c.inTouch(now) || cmd.Broker == c.options.Broker && !c.inCloseTouch(now) {
 		return refused(refuse(wire.NotController, "this controller has not heard from a majority of the voters; there may be another by now"))
+	}
+	if err := c.registered(cmd.Broker, cmd.Epoch); err != nil {
+		return refused(err)
 	}
 	b, _ := c.next.Broker(cmd.Broker)
 	c.heard(now, b, cmd)
