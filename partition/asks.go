@@ -73,7 +73,7 @@ func (m *Machine) askRefusal(c *Ask, r *replica) wire.ErrorCode {
 // not.
 func (m *Machine) agrees(c *Ask, out *Out) bool {
 	if c.LogEnd < m.logStart && c.LastBatchEpoch == ident.NoLeaderEpoch && m.logStart < m.end {
-		return true // an empty log, to which the first batch here can be appended
+		return true // an empty log, which can begin with the first batch here
 	}
 	if c.LogEnd < m.logStart {
 		// There is nothing here to compare with, nor to go on from.

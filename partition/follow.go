@@ -151,6 +151,9 @@ func (m *Machine) answered(now Now, c *Answered, out *Out) {
 	case c.Diverging:
 		m.diverged(now, c, out)
 		return
+	case m.begunBelow(c):
+		m.startAnew(min(c.LogStart, c.Batches[0].Base), out)
+		return
 	}
 	f.agreed = true
 	m.hear(c.HighWatermark, c.LogStart)
@@ -179,6 +182,12 @@ func (m *Machine) begunInside(c *Answered) bool {
 	}
 	b := &c.Batches[0]
 	return 0 <= b.Base && b.Base < m.end && b.LastOffsetDelta >= 0 && m.end-b.Base <= ident.Offset(b.LastOffsetDelta)
+}
+
+// begunBelow tells whether the log has nothing, and begins where all is deleted on the leader. It could take the first batch there is; but a log start is durable
+// only later than what is appended, and one that is found below that after a death of the process would promise records that are not there.
+func (m *Machine) begunBelow(c *Answered) bool {
+	return m.end == m.logStart && c.From == m.end && len(c.Batches) > 0 && min(c.LogStart, c.Batches[0].Base) > m.end
 }
 
 // fit tells whether batches can follow each other, and the log end if the answer
