@@ -118,7 +118,9 @@ func (c *checker) partition(p broker.PartitionState) error {
 		if err != nil {
 			return err
 		}
-		if next != ident.NoOffset && ident.Offset(base) != next && (!apart(p.Topic) || ident.Offset(base) < next) {
+		gap := next != ident.NoOffset && ident.Offset(base) != next && (!apart(p.Topic) || ident.Offset(base) < next)
+		// A log that was begun anew while segments below its start waited for their turn to go may have them still.
+		if gap && (ident.Offset(base) > p.Offsets.LogStart || ident.Offset(base) < next) {
 			return fmt.Errorf("segment %d follows one that ends at %d", base, next)
 		}
 		if next == ident.NoOffset && ident.Offset(base) > p.Offsets.LogStart {
