@@ -219,6 +219,9 @@ func (m *mirror) of(h *host, p *broker.PartitionState) bool {
 	return m.life == h.lives && m.hosted == p.Hosted
 }
 
+// bare tells that a log has no records, so that its high watermark says no more than where it begins: that may be above where an unclean election has left off.
+func (m *mirror) bare() bool { return m.high == m.start && m.start == m.end }
+
 // begin takes in where the log begins: what is below is deleted.
 func (m *mirror) begin(start ident.Offset) {
 	if start > m.end {
@@ -234,7 +237,7 @@ func (m *mirror) begin(start ident.Offset) {
 func (e *ensemble) follow(h *host, g *ghostLog, m *mirror, p *broker.PartitionState) bool {
 	o := &p.Offsets
 	if o.End < m.end {
-		if o.End < m.high && !g.forgiven && o.LogStart <= m.start {
+		if o.End < m.high && !g.forgiven && o.LogStart <= m.start && !m.bare() {
 			e.run.fail("nothing below the high watermark is cut off", "%s: %s is cut to %d, its high watermark was %d", h, p, o.End, m.high)
 			return false
 		}
@@ -422,6 +425,9 @@ func (e *ensemble) agree(h *host, g *ghostLog, m *mirror) {
 		return // it is being deleted: its leader may have gone with what it knew
 	}
 	if m.high > g.high {
+		if m.bare() {
+			return
+		}
 		for _, o := range g.mirrors {
 			if o.unseen {
 				return // it may be the leader who has told of it
