@@ -28,6 +28,9 @@ func (l *Log) Append(v record.View, now ident.Millis) error {
 	if err := l.wake(); err != nil {
 		return err
 	}
+	if err := l.takeUndone(); err != nil {
+		return err
+	}
 	size := len(v)
 	if l.mustRoll(v, size, now) {
 		// A gap below the batch belongs to the new segment, so that the old one ends where this begins, unless the batch is too far for that.
@@ -211,6 +214,9 @@ func (l *Log) prepareClose(s *segment) error {
 // synced before anything out of it is acknowledged.
 func (l *Log) createSegment(base ident.Offset, need int64, now ident.Millis) (*segment, error) {
 	s := newSegment(l.o.FS, l.o.Path, base, now)
+	if err := l.takeUndone(); err != nil {
+		return nil, err
+	}
 	if err := l.clearWay(base); err != nil {
 		return nil, l.sift(err, "make room for "+s.name(suffixLog))
 	}
@@ -245,10 +251,23 @@ func (l *Log) clearWay(base ident.Offset) error {
 // discard undoes createSegment.
 func (l *Log) discard(s *segment) error {
 	err := s.release()
-	if rm := l.o.FS.Remove(s.name(suffixLog)); rm != nil && !isNotExist(rm) {
-		err = errors.Join(err, rm)
+	l.undone = s.base
+	return errors.Join(err, l.takeUndone())
+}
+
+// takeUndone takes a file away that discard could not: some file systems need room for
+// that, too. Nothing is appended before: a restart would take the file for the segment
+// behind what is appended.
+func (l *Log) takeUndone() error {
+	if l.undone == 0 {
+		return nil
 	}
-	return err
+	name := segmentName(l.o.Path, l.undone, suffixLog)
+	if err := l.o.FS.Remove(name); err != nil && !isNotExist(err) {
+		return l.sift(err, "remove "+name)
+	}
+	l.undone = 0
+	return nil
 }
 
 // fail hears of errors where no caller waits for them. A full disk is no failure,

@@ -70,6 +70,7 @@ type Log struct {
 	asOpened                     *asOpened // nil: not as a clean stop leaves a log
 
 	unmade  bool         // so does the directory's name, and its identity
+	undone  ident.Offset // base of a file that could be neither begun nor taken away again; 0: there is none
 	unnamed bool         // the active segment's name waits for the first append, to be synced with it
 	awake   bool         // counted as having its active segment open
 	out     int          // shares of flush rounds whose results have not come
@@ -354,7 +355,7 @@ func (l *Log) closeClean() error {
 	if l.untouched() {
 		return nil
 	}
-	if err := errors.Join(l.finishSwaps(), l.wake()); err != nil {
+	if err := errors.Join(l.finishSwaps(), l.wake(), l.takeUndone()); err != nil {
 		return err
 	}
 	if err := l.snapshotProducers(); err != nil {
