@@ -258,7 +258,9 @@ func (m *member) got(d *reader, p *kmsg.FetchResponseTopicPartition, sent ident.
 		m.run.allow(m.name, "Fetch", p.ErrorCode, unread...)
 		m.looked = false
 	default:
-		m.run.ghost.watermarks(d.topic, d.partition, sent, ident.Offset(p.HighWatermark), ident.Offset(p.LogStartOffset))
+		if m.run.ensemble.committed(d, ident.Offset(p.HighWatermark)) { // else it is the answer of a broker that has not heard of the new topic of a name
+			m.run.ghost.watermarks(d.topic, d.partition, sent, ident.Offset(p.HighWatermark), ident.Offset(p.LogStartOffset))
+		}
 		before := d.next
 		d.take(p.RecordBatches, ident.Offset(p.HighWatermark))
 		if d.next > before {

@@ -58,6 +58,15 @@ func (g *ghostLog) parting(high ident.Offset) bool {
 	return false
 }
 
+// committed tells whether a leader of the topic is known to have committed so much.
+func (e *ensemble) committed(d *reader, high ident.Offset) bool {
+	if e == nil {
+		return true
+	}
+	g := e.parts[replica{d.topic.id, d.partition}]
+	return g != nil && high <= g.top
+}
+
 // told holds the end that a broker tells a client, who asked for it at an instant, against what is committed, and against what clients were told before: whoever
 // answers, a leader has committed it; the leader of an epoch does not take back what it has told in that; and one that is asked for the end (latest) knows, or
 // says that it does not know yet, what any leader before has told. The high watermark that comes with records may fall behind that after an election, as in Kafka.
