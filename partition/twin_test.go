@@ -19,8 +19,9 @@ type twin struct {
 	epochStart       ident.Offset
 	led              ident.Offset // log end when the leadership began: sizes are known from here
 	strict           bool
-	marked           bool // the strict mark is on disk
-	clearing         bool
+	marked           bool // the strict mark is, or may be, on disk
+	holds            bool // it was made, and is not to go
+	clearing         bool // nothing unflushed counts before it is known to be gone
 	confirmAt        ident.Offset
 
 	start, end, flushed, hw ident.Offset
@@ -41,6 +42,7 @@ type twin struct {
 	fetches  []twinFetch
 
 	replies []partition.Reply
+	marks   []partition.WriteKind // what is to be done to the strict mark
 }
 
 type twinBatch struct {
@@ -402,11 +404,17 @@ func (w *twin) become(c *partition.Become) {
 		w.leader, w.epoch, w.strict = c.Leader, c.LeaderEpoch, c.Strict
 		switch {
 		case !c.Strict:
-			w.confirmAt, w.clearing = -1, w.marked
-		case w.clearing:
-			w.clearing, w.marked, w.confirmAt = false, false, w.end
-		case !w.marked && w.confirmAt < 0:
+			w.confirmAt, w.clearing, w.holds = -1, w.marked, false
+			if w.marked {
+				w.marks = append(w.marks, partition.WriteStrictCleared)
+			}
+		case !w.holds && w.confirmAt < 0:
 			w.confirmAt = w.end
+			fallthrough
+		default:
+			// That somebody began to remove the mark is no word that it is gone: a cached
+			// epoch that follows has to wait for its own.
+			w.clearing = false
 		}
 		if w.leading && !wasLeading {
 			w.led = w.end
@@ -440,8 +448,19 @@ func (w *twin) register(replicas []partition.Replica) {
 
 func (w *twin) confirm() {
 	if w.confirmAt >= 0 && w.flushed >= w.confirmAt {
-		w.confirmAt, w.marked = -1, true
+		w.confirmAt, w.marked, w.holds = -1, true, true
+		w.marks = append(w.marks, partition.WriteStrictConfirmed)
 	}
+}
+
+// cleared hears that the mark is gone. Only what the current epoch asked for counts.
+func (w *twin) cleared(e ident.LeaderEpoch) (counts bool) {
+	if !w.clearing || e != w.epoch {
+		return false
+	}
+	w.clearing, w.marked = false, false
+	w.settle()
+	return true
 }
 
 func (w *twin) flush(c *partition.Flushed) {
@@ -503,7 +522,9 @@ func (w *twin) ask(c *partition.Ask) (counts bool) {
 	if epoch >= 0 {
 		epoch, end = w.epochEnd(epoch)
 	}
-	if c.LogEnd < w.start || epoch != c.LastBatchEpoch || c.LogEnd > end {
+	// A log without a batch is a prefix of any, and can go on with the first batch here.
+	nothing := c.LastBatchEpoch < 0 && w.start < w.end
+	if c.LogEnd < w.start && !nothing || epoch != c.LastBatchEpoch || c.LogEnd > end {
 		return false
 	}
 	r.verified, r.asks = true, true
