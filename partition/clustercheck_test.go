@@ -309,7 +309,10 @@ func (c *cluster) checkRemembered(x *node, written int) {
 			last[b.ProducerID] = b.BaseSequence.Add(b.LastOffsetDelta)
 		}
 	}
-	entries := x.m.SnapshotProducers(c.now, written, nil)
+	if written > 0 {
+		x.m.Wrote(c.now, written)
+	}
+	entries := x.m.SnapshotProducers(nil)
 	for i, p := range entries {
 		if i+1 < len(entries) && entries[i+1].ProducerID == p.ProducerID {
 			continue // of a batch before the last

@@ -299,12 +299,15 @@ func (m *Machine) Replication() Replication {
 }
 
 // SnapshotProducers appends the state of all producers as of the log end, for the
-// snapshot file that is named after that offset. A segment may end in the midst of a
-// [WriteReplica]: written is how many of its batches are in the log.
-func (m *Machine) SnapshotProducers(now Now, written int, dst []record.ProducerEntry) []record.ProducerEntry {
-	m.replay(now, written)
+// snapshot file that is named after that offset.
+func (m *Machine) SnapshotProducers(dst []record.ProducerEntry) []record.ProducerEntry {
 	return m.producers.Snapshot(dst)
 }
+
+// Wrote tells that the first n batches of the [WriteReplica] under way are in the log,
+// before its outcome is stepped: a segment may end behind the last of them, and its
+// snapshot has to know their producers.
+func (m *Machine) Wrote(now Now, n int) { m.replay(now, n) }
 
 // lastStable is the first offset that a read_committed reader may not see. No
 // transaction can be open here, since none is accepted, so it is the high watermark.

@@ -120,6 +120,7 @@ func (p *partitionActor) writeReplica(t *runtime.Turn) {
 			return
 		}
 		p.failed.Written++
+		p.machine.Wrote(p.now, p.failed.Written)
 		rest = behind
 	}
 	s.replicatedBytes.Add(int64(len(m.payload)))

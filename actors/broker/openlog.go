@@ -76,7 +76,7 @@ func (p *partitionActor) open(t *runtime.Turn) {
 		if p.machine == nil {
 			return dst
 		}
-		return p.machine.SnapshotProducers(p.now, p.failed.Written, dst)
+		return p.machine.SnapshotProducers(dst)
 	}
 	_ = p.replica.dir.recovery.give(t, j) // Reject says so
 }
