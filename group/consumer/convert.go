@@ -98,7 +98,8 @@ func (g *Group) Downgradable(cfg *coord.Config) bool {
 	return len(g.ids) > 0 && g.classics == len(g.ids) && cfg.MigrationDown && len(g.ids) <= int(cfg.ClassicSizeMax)
 }
 
-// Downgrade makes the group a classic generation (GroupMetadataManager.convertToClassicGroup): each member has what its target gives it. The group's own
+// Downgrade makes the group a classic generation (GroupMetadataManager.convertToClassicGroup): each member has what it reads. Kafka writes down what its target
+// gives it, which another member may read still: a group that becomes one of the new protocol again, before all have joined, would give it away. The group's own
 // tombstones are proposed and it is blank; the generation is the caller's to propose. It has no leader: none of its members has heard that it leads, and would
 // look after the topics, so that the classic group begins with a rebalance.
 func (g *Group) Downgrade(now coord.Now, topics coord.Topics, out *coord.Out) *records.Generation {
@@ -114,7 +115,7 @@ func (g *Group) Downgrade(now coord.Now, topics coord.Topics, out *coord.Out) *r
 		gen.Members = append(gen.Members, records.ClassicMember{
 			Member: id, Instance: m.sub.Instance, ClientID: m.sub.ClientID, ClientHost: m.sub.ClientHost,
 			RebalanceTimeout: m.sub.RebalanceTimeout, SessionTimeout: m.sub.Classic.SessionTimeout,
-			Subscription: metadata, Assignment: appendAssignment(nil, wants.version, topics, m.shall()),
+			Subscription: metadata, Assignment: appendAssignment(nil, wants.version, topics, m.holds()),
 		})
 	}
 	g.Delete(out)

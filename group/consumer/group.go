@@ -206,6 +206,11 @@ func (m *member) shall() []records.TopicPartitions {
 	return m.target.Topics
 }
 
+// holds is what the member may read: what it has, and what it has not given up yet.
+func (m *member) holds() []records.TopicPartitions {
+	return pack(merge(claims(m.assigned(), m.epoch()), claims(m.revoking(), m.epoch())))
+}
+
 // reached tells whether the member has what the target of the epoch gives it.
 func (m *member) reached(epoch int32) bool {
 	return m.state() == records.MemberStable && m.epoch() == epoch
