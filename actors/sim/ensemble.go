@@ -183,7 +183,7 @@ func (e *ensemble) partition(h *host, p *broker.PartitionState) {
 				e.run.fail("recovery keeps what was synced", "%s: %s ends at %d after its restart, and was synced up to %d before", h, p, p.Offsets.End, before.durable)
 				return
 			}
-			m.durable, m.first = before.durable, min(m.first, before.first)
+			m.durable, m.first = min(before.durable, p.Offsets.End), min(m.first, before.first)
 		}
 		g.mirrors[h] = m
 	}
