@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/troupe-broker/troupe/store"
@@ -17,7 +18,7 @@ func TestASegmentThatCouldNotBeTakenAwayIsNotInTheWay(t *testing.T) {
 			d, l, _, _ := openOn(t, faults, smallLog())
 			faults.Add("write *.index nth 1: ENOSPC")
 			for n := range most {
-				faults.Add("remove *.log nth " + string(rune('1'+n)) + ": ENOSPC")
+				faults.Add(fmt.Sprintf("remove *.log nth %d: ENOSPC", n+1))
 			}
 			refused := 0
 			for l.Segments() < 3 {

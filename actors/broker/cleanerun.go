@@ -79,6 +79,9 @@ func (p *partitionActor) cleanNow(t *runtime.Turn, j *cleanJob) {
 	case j.err == nil && j.step == store.CleanSwap:
 		j.err = p.file.SwapCleaned(j.run, p.now.Wall)
 		p.segments = p.file.Segments()
+		if j.err == nil {
+			p.copying.cleaned()
+		}
 	}
 	if j.err == nil && j.run != nil && j.step != store.CleanDone {
 		_ = t.Send(j.worker, &cleanWork{j}) // Reject ends it
@@ -91,7 +94,6 @@ func (p *partitionActor) cleanNow(t *runtime.Turn, j *cleanJob) {
 		e.stats, e.took = p.file.EndClean(j.run), p.now.Mono-j.began
 	}
 	p.cleaning = nil
-	p.copying.cleaned()
 	if believed && errors.Is(j.err, store.ErrDamaged) {
 		p.condemn(t, j.run.Unsound())
 	}

@@ -12,13 +12,19 @@ import (
 	"github.com/troupe-broker/troupe/wire/ident"
 )
 
+// newLifecycle makes the actor of a broker among others, with nothing under way.
+func newLifecycle(t *testing.T) (*runtime.System, *lifecycleActor, *lines) {
+	t.Helper()
+	sys := runtime.NewSystem(runtime.Options{Clock: runtime.NewSimClock(0), OnBug: func(b *runtime.Blame) { t.Errorf("a bug: %v\n%s", b, b.Stack) }})
+	log := &lines{}
+	s := newShared(sys, zerolog.New(log))
+	s.links = &links{}
+	return sys, &lifecycleActor{shared: s, log: s.log}, log
+}
+
 // The last broker at a stop of all warned that no controller answers, would "try again", and waited for two seconds in no words.
 func TestTheLastBrokerSaysWhyItWaitsAndGoesOn(t *testing.T) {
-	sys := runtime.NewSystem(runtime.Options{Clock: runtime.NewSimClock(0), OnBug: func(b *runtime.Blame) { t.Errorf("a bug: %v\n%s", b, b.Stack) }})
-	var log lines
-	s := newShared(sys, zerolog.New(&log))
-	s.links = &links{}
-	l := &lifecycleActor{shared: s, log: s.log}
+	sys, l, log := newLifecycle(t)
 	left := ident.NoBrokerEpoch
 	inTurn(t, sys, func(turn *runtime.Turn) {
 		l.Started(turn)
@@ -36,11 +42,7 @@ func TestTheLastBrokerSaysWhyItWaitsAndGoesOn(t *testing.T) {
 
 // A broker that nobody has registered yet waited for the answer to its registration, half a minute where there is no controller, before it stopped.
 func TestABrokerThatIsNotRegisteredStopsAtOnce(t *testing.T) {
-	sys := runtime.NewSystem(runtime.Options{Clock: runtime.NewSimClock(0), OnBug: func(b *runtime.Blame) { t.Errorf("a bug: %v\n%s", b, b.Stack) }})
-	var log lines
-	s := newShared(sys, zerolog.New(&log))
-	s.links = &links{}
-	l := &lifecycleActor{shared: s, log: s.log}
+	sys, l, log := newLifecycle(t)
 	left := 0
 	inTurn(t, sys, func(turn *runtime.Turn) {
 		l.Started(turn)

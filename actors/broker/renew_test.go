@@ -52,19 +52,25 @@ func keysIn(t *testing.T, dir string) (map[string]string, bool) {
 	return last, true
 }
 
-// TestALeaderIsNotCompactedWhileItIsCopied: a follower whose compacted part is damaged gets all of it from a leader that is written to, and would be compacted, all the time.
-func TestALeaderIsNotCompactedWhileItIsCopied(t *testing.T) {
-	t.Parallel()
-	c := startColdReplicas(t, patient, "log.cleaner.backoff.ms=1", "log.scrub.interval.ms=200", "log.scrub.max.bytes.per.second=1000000000")
+// startCompacted starts three brokers with a compacted topic t, which are quick to compact and to look for damage, and a client that writes to it.
+func startCompacted(t *testing.T, backoffMs, dirtyRatio string) (*replicas, *kgo.Client) {
+	t.Helper()
+	c := startColdReplicas(t, patient, "log.cleaner.backoff.ms="+backoffMs, "log.scrub.interval.ms=200", "log.scrub.max.bytes.per.second=1000000000")
 	configs := map[string]*string{}
 	for k, v := range map[string]string{
-		"cleanup.policy": "compact", "segment.bytes": "1048576", "min.cleanable.dirty.ratio": "0.001", "delete.retention.ms": "0",
+		"cleanup.policy": "compact", "segment.bytes": "1048576", "min.cleanable.dirty.ratio": dirtyRatio, "delete.retention.ms": "0",
 	} {
 		configs[k] = &v
 	}
 	c.create("t", 1, configs)
 	c.whole("t")
-	client := c.client(kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.DefaultProduceTopic("t"), kgo.ProducerBatchMaxBytes(900_000))
+	return c, c.client(kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.DefaultProduceTopic("t"), kgo.ProducerBatchMaxBytes(900_000))
+}
+
+// TestALeaderIsNotCompactedWhileItIsCopied: a follower whose compacted part is damaged gets all of it from a leader that is written to, and would be compacted, all the time.
+func TestALeaderIsNotCompactedWhileItIsCopied(t *testing.T) {
+	t.Parallel()
+	c, client := startCompacted(t, "1", "0.001")
 	produce := func(key string) {
 		r := &kgo.Record{Key: []byte(key), Value: []byte("v " + strings.Repeat("x", 500_000))}
 		if err := client.ProduceSync(within(t, 30*time.Second), r).FirstErr(); err != nil {
@@ -113,16 +119,7 @@ func TestALeaderIsNotCompactedWhileItIsCopied(t *testing.T) {
 // Replicas are compacted each for itself. A bit of one that turns costs it all of its compacted part, and no deleted key comes back.
 func TestADamagedCompactedReplicaIsMendedAsAWhole(t *testing.T) {
 	t.Parallel()
-	c := startColdReplicas(t, patient, "log.cleaner.backoff.ms=20", "log.scrub.interval.ms=200", "log.scrub.max.bytes.per.second=1000000000")
-	configs := map[string]*string{}
-	for k, v := range map[string]string{
-		"cleanup.policy": "compact", "segment.bytes": "1048576", "min.cleanable.dirty.ratio": "0.01", "delete.retention.ms": "0",
-	} {
-		configs[k] = &v
-	}
-	c.create("t", 1, configs)
-	c.whole("t")
-	client := c.client(kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.DefaultProduceTopic("t"), kgo.ProducerBatchMaxBytes(900_000))
+	c, client := startCompacted(t, "20", "0.01")
 	produce := func(from, to int) {
 		for i := from; i < to; i++ {
 			r := &kgo.Record{Key: fmt.Appendf(nil, "k%d", i%7), Value: fmt.Appendf(nil, "%d %s", i, strings.Repeat("x", 100_000))}

@@ -258,7 +258,8 @@ func (m *member) got(d *reader, p *kmsg.FetchResponseTopicPartition, sent ident.
 		m.run.allow(m.name, "Fetch", p.ErrorCode, unread...)
 		m.looked = false
 	default:
-		if m.run.ensemble.committed(d, ident.Offset(p.HighWatermark)) { // else it is the answer of a broker that has not heard of the new topic of a name
+		// Else it may be the answer of a broker that has not heard of the new topic of a name.
+		if !m.run.ghost.reborn(d.topic.name) || m.run.ensemble.committed(d, ident.Offset(p.HighWatermark)) {
 			m.run.ghost.watermarks(d.topic, d.partition, sent, ident.Offset(p.HighWatermark), ident.Offset(p.LogStartOffset))
 		}
 		before := d.next
