@@ -220,8 +220,10 @@ func (d *Directory) writeMarks() error {
 // marks lists the durable marks. Caller holds mu.
 func (d *Directory) marks() []markLine {
 	lines := make([]markLine, 0, len(d.logs))
+	untold := d.untold.Load()
 	for tp, e := range d.logs {
-		lines = append(lines, markLine{partition: tp, offset: ident.Offset(e.standing.mark.Load()), strict: e.standing.strict.Load(), topic: e.topic})
+		strict := e.standing.strict.Load() && (e.wasSet || !untold)
+		lines = append(lines, markLine{partition: tp, offset: ident.Offset(e.standing.mark.Load()), strict: strict, topic: e.topic})
 	}
 	return lines
 }

@@ -113,3 +113,77 @@ func TestOfManyLogsTheFirstIsNamed(t *testing.T) {
 		}
 	}
 }
+
+// TestALossThatWasToldByTheRegistrationIsNotToldAgain: a run whose registration names no replica as whole, because a loss of power was not told yet, has nothing to
+// confess of one that lacks records. When that was heard, and the replica has all again, the next run must not take it back.
+func TestALossThatWasToldByTheRegistrationIsNotToldAgain(t *testing.T) {
+	const file = "/data/orders-3/00000000000000000000.log"
+	disk := storetest.NewDisk(1)
+	d, l, _, _ := openOn(t, disk.FS(), smallLog())
+	d.Told()
+	appendSome(t, l, 5)
+	if err := tryFlush(t, d, l); err != nil {
+		t.Fatal(err)
+	}
+	disk.Crash(1)
+	_, l, _, _ = openOn(t, disk.FS(), smallLog()) // finds the loss of power, and dies
+	appendSome(t, l, 1)
+	size := l.Size()
+	disk.Kill()
+	overwrite(t, disk.FS(), file, contents(t, disk.FS(), file)[:size-10])
+	d, l, o, r := openOn(t, disk.FS(), smallLog())
+	if o.Mode != store.RecoverSameBoot || !o.Untold || r.Whole {
+		t.Fatalf("%+v, %+v", o, r)
+	}
+	d.Told()
+	appendSome(t, l, 1) // what it lacks
+	if err := tryFlush(t, d, l); err != nil {
+		t.Fatal(err)
+	}
+	disk.Kill()
+	if _, _, o, r = openOn(t, disk.FS(), smallLog()); o.Untold || !r.Whole {
+		t.Fatalf("it was told, and is found again: %+v, %+v", o, r)
+	}
+}
+
+// TestNoLogIsMarkedStrictBeforeALossWasTold: what is on stable storage by then may not be all that the log had told, and the mark says that it is.
+func TestNoLogIsMarkedStrictBeforeALossWasTold(t *testing.T) {
+	disk := storetest.NewDisk(1)
+	strict := func(set bool) *store.Directory {
+		t.Helper()
+		d, l, _, _ := openOn(t, disk.FS(), smallLog())
+		appendSome(t, l, 1)
+		if err := tryFlush(t, d, l); err != nil {
+			t.Fatal(err)
+		}
+		l.SetStrict(set)
+		if err := d.Checkpoint(); err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	found := func(want bool, when string) {
+		t.Helper()
+		d, _, _, _ := openOn(t, disk.FS(), smallLog())
+		if got := d.Strict(testPartition); got != want {
+			t.Fatalf("%s: marked strict: %t", when, got)
+		}
+		disk.Kill()
+	}
+	strict(false).Told()
+	disk.Crash(1)
+	strict(true)
+	disk.Kill()
+	found(false, "by a run that nobody has heard of")
+	d := strict(true)
+	d.Told()
+	if err := d.Checkpoint(); err != nil {
+		t.Fatal(err)
+	}
+	disk.Kill()
+	found(true, "by one that was heard")
+	disk.Crash(2)
+	strict(true)
+	disk.Kill()
+	found(true, "before the loss")
+}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/troupe-broker/troupe/wire/ident"
 	"github.com/troupe-broker/troupe/wire/record"
@@ -86,6 +87,7 @@ type Directory struct {
 	write   sync.Mutex // held while checkpoints are written, so that none overtakes another
 	ballast bool       // the ballast file is there; guarded by write
 	control *controlBlock
+	untold  atomic.Bool // see Told
 }
 
 // entry is what the directory knows of one log.
@@ -93,6 +95,8 @@ type entry struct {
 	topic    ident.TopicID
 	standing *standing
 	strict   bool         // the flag "strict, confirmed" is, or may be, on disk
+	wasSet   bool         // it was, when the directory was opened
+	untold   bool         // as the directory was then; until the log was opened and closed again
 	log      *Log         // while it is open
 	mode     RecoveryMode // how it is to be recovered when it is opened
 	found    bool         // it was here when the directory was opened, and was not opened since
@@ -201,7 +205,7 @@ func (d *Directory) admit(o *LogOptions) (*entry, error) {
 		return nil, fmt.Errorf("the log of %s is open already", o.Partition)
 	}
 	o.standing = e.standing
-	o.Hint = RecoveryHint{Mode: e.mode, Mark: ident.Offset(e.standing.mark.Load()), Start: ident.Offset(e.standing.start.Load())}
+	o.Hint = RecoveryHint{Mode: e.mode, Mark: ident.Offset(e.standing.mark.Load()), Start: ident.Offset(e.standing.start.Load()), Untold: e.untold}
 	if e.found && !d.marked {
 		o.Hint.Mark = ident.NoOffset
 	}
@@ -262,8 +266,12 @@ func (d *Directory) untaint() error {
 
 // Told says that whoever counts on the logs has heard in what state the directory was
 // found (Opened.Untold). Until then each run of this boot finds it in that state, also
-// after a death of the process.
-func (d *Directory) Told() { d.control.setUntold(false) }
+// after a death of the process, and no log gets the flag "strict, confirmed" that had it
+// not: what is on disk by now may not be all that it had told.
+func (d *Directory) Told() {
+	d.untold.Store(false)
+	d.control.setUntold(false)
+}
 
 // raftDoubted tells whether a failed sync may have left parts of the Raft log in
 // memory only.
@@ -289,7 +297,7 @@ func (d *Directory) logClosed(l *Log, clean bool) {
 	if e == nil || e.log != l {
 		return
 	}
-	e.log, e.mode = nil, RecoverSameBoot
+	e.log, e.mode, e.untold = nil, RecoverSameBoot, false
 	if clean {
 		e.mode = RecoverClean
 	}

@@ -321,7 +321,7 @@ func (n *opening) readMarks() error {
 	for _, m := range marks {
 		if e := d.logs[m.partition]; e != nil && m.of(e) {
 			e.standing.mark.Store(int64(m.offset))
-			e.strict = m.strict
+			e.strict, e.wasSet = m.strict, m.strict
 			e.standing.strict.Store(m.strict)
 		}
 	}
@@ -365,7 +365,7 @@ func (n *opening) readMarkers() error {
 	case RecoverClean:
 		n.out.Untold = n.out.CleanEpoch <= 0 // a stop that names no registered run proves nothing
 	case RecoverVerify, RecoverCopy:
-		n.out.Untold = true
+		n.out.Untold = !n.out.Created // a new directory has nothing to lose
 	}
 	return nil
 }
@@ -412,8 +412,9 @@ func (n *opening) commit() error {
 	d := n.d
 	keep := map[uint64]slotState{}
 	raised := false
+	d.untold.Store(n.out.Untold)
 	for _, e := range d.logs {
-		e.mode = n.out.Mode
+		e.mode, e.untold = n.out.Mode, n.out.Untold
 	}
 	for _, l := range n.out.Logs {
 		e := d.logs[l.Partition]

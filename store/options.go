@@ -76,9 +76,10 @@ func (m RecoveryMode) String() string {
 
 // RecoveryHint is what the directory knows about a log before it is opened.
 type RecoveryHint struct {
-	Mode  RecoveryMode
-	Mark  ident.Offset // durable mark; NoOffset: unknown
-	Start ident.Offset // from log-start-offset-checkpoint; NoOffset: not known
+	Mode   RecoveryMode
+	Mark   ident.Offset // durable mark; NoOffset: unknown
+	Start  ident.Offset // from log-start-offset-checkpoint; NoOffset: not known
+	Untold bool         // of the directory, when it was opened: the log was not called whole
 }
 
 // Recovery tells what opening a log found.

@@ -444,7 +444,7 @@ func (v *recovery) conclude() (Recovery, error) {
 	if v.held && v.slot.lacking {
 		v.r.Whole = false // a run before this one has found that, and died before anybody heard it
 	}
-	l.slotState.lacking = !v.r.Whole && !v.r.Created && (l.o.Hint.Mode == RecoverSameBoot || l.o.Hint.Mode == RecoverClean)
+	l.slotState.lacking = !v.r.Whole && !v.r.Created && !l.o.Hint.Untold && (l.o.Hint.Mode == RecoverSameBoot || l.o.Hint.Mode == RecoverClean)
 	l.epochs.cutEnd(l.end)
 	l.epochs.cutStart(l.start)
 	for n := len(l.snapshots); n > 0 && l.snapshots[n-1] > l.end; n-- {
