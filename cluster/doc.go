@@ -47,8 +47,9 @@
 //   - Last known set: ISR ∪ ELR of the time when the partition last had a leader that led, LastKnownELR in the record. Whoever is elected adds its own and keeps
 //     those of before, until it proposes something, or a heartbeat says that its broker has heard of it: it may be dead already. Whoever is put out of ISR and
 //     ELR under a leader that stays is in it, until the leader has heard of that likewise: by a lowered MinISR, by being fenced while the ISR commits without
-//     it, by a proposal. When nobody whole is left, all of them must be back and have reported (last batch epoch, log end); the farthest leads, and the
-//     record says that something may be lost.
+//     it, by a proposal. That it has heard is known to the controller, and is not in the record: when all go down at once, the set is what it was when the
+//     leader proposed something last, and one that is gone for good is waited for, or an operator elects without it. When nobody whole is left, all of them
+//     must be back and have reported (last batch epoch, log end); the farthest leads, and the record says that something may be lost.
 //   - Proposal: an ISR that a leader wants. It counts from then on for the high watermark and ends with a record of a higher partition epoch; one that is
 //     refused for what it asks gets such a record without a change.
 //   - Damaged, offline: marks of a replica whose broker lives (MarkReplicas). A damaged one cannot read all it has, and leads only where nobody else can: one
